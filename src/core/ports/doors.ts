@@ -1,0 +1,55 @@
+/** What core offers to doors. A door holds these, never the parts behind them. */
+import type { NewCall } from '../words/call.ts'
+import type { Outcome } from '../words/outcome.ts'
+import type { Principal } from '../words/principal.ts'
+import type { Answer } from '../words/question.ts'
+import type { TaskRecord } from '../words/task.ts'
+import type { CancelReport, Exchange } from './upstream.ts'
+
+export interface Dispatched {
+  /** Our id of the attempt; what `explain` takes. */
+  readonly callId: string
+  readonly outcome: Outcome
+  /** The approval this call spent, to be carried by a multi round trip. */
+  readonly approvalId?: string
+  /** Present for a delegation: its task, as it stands. */
+  readonly task?: TaskRecord
+}
+
+/** New work. Resolves to an outcome, never throws for what callers or peers did. */
+export type Dispatch = (call: NewCall, exchange: Exchange) => Promise<Dispatched>
+
+/** A delegation under way: the task is on record when this resolves, the outcome comes when the agent has replied. */
+export interface Delegated {
+  readonly callId: string
+  /** Undefined when the gate refused: then `reply` is that refusal. */
+  readonly task?: TaskRecord
+  readonly reply: Promise<Dispatched>
+}
+
+export type Delegate = (call: NewCall, exchange: Exchange) => Promise<Delegated>
+
+/** Old work, for doors. Another principal's task is not found, like one that never was. */
+export interface TaskDesk {
+  /** @returns undefined when there is no such task for this principal. */
+  load(taskId: string, principal: Principal): Promise<TaskRecord | undefined>
+  /** Answers the task's open questions. The gate holds for it; recorded before it leaves. */
+  answer(
+    taskId: string,
+    answers: readonly Answer[],
+    by: { readonly principal: Principal; readonly door: string; readonly deadlineAt: number },
+    exchange: Exchange,
+  ): Promise<{ readonly outcome: Outcome; readonly task: TaskRecord } | undefined>
+  /** Asks the agent to stop and says what is confirmed. Never says "undone". */
+  cancel(
+    taskId: string,
+    principal: Principal,
+  ): Promise<{ readonly report: CancelReport; readonly task: TaskRecord } | undefined>
+  /** The task once it is terminal, asks something, or `signal` fires: whichever is first. */
+  wait(
+    taskId: string,
+    principal: Principal,
+    signal: AbortSignal,
+    seen?: (task: TaskRecord) => void,
+  ): Promise<TaskRecord | undefined>
+}

@@ -1,0 +1,63 @@
+/** The ledger: one commit for everything that must be true together, and the only way to a send. */
+import type { OutboundCall } from '../words/call.ts'
+import type { EntryKind } from '../words/entry.ts'
+import type { Outcome } from '../words/outcome.ts'
+import type { Decision } from '../words/policy.ts'
+import type { TaskRecord } from '../words/task.ts'
+import type { TaskCommit } from './tasks.ts'
+
+export interface Opening {
+  readonly call: OutboundCall
+  /** SHA-256 over the canonical arguments. */
+  readonly argumentsDigest: string
+  /** Equal for equal acts: principal, endpoint, capability, canonical arguments. */
+  readonly actKey: string
+  /** Write or destructive: durable before it resolves, subject to the twin rule. */
+  readonly sideEffect: boolean
+  readonly decision: Decision
+  /** Spent in the same unit. */
+  readonly approvalId?: string
+  /** A delegation's task, created in the same unit. */
+  readonly task?: TaskRecord
+}
+
+export type Opened =
+  | { readonly kind: 'opened' }
+  | {
+      readonly kind: 'twin'
+      readonly callId: string
+      readonly openedAt: string
+      readonly state: 'unknown' | 'open_caller_gone'
+    }
+  | { readonly kind: 'approval_spent' }
+  | { readonly kind: 'unwritable'; readonly detail: string }
+
+export interface LedgerEvent {
+  readonly kind: EntryKind
+  /** Plain JSON, no payloads. */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+export interface Ledger {
+  /** One atomic unit: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
+  open(opening: Opening): Promise<Opened>
+  /** A call stopped at the gate: written, ordered, joins the next group commit. */
+  refuse(
+    call: OutboundCall,
+    argumentsDigest: string,
+    outcome: Outcome,
+    decision: Decision | undefined,
+  ): void
+  /** Written, ordered, joins the next group commit. A crash before it makes the call `unknown`, never lost. */
+  note(callId: string, event: LedgerEvent): void
+  /** As `note`, durable when it resolves: an answer or a cancel is on record before it leaves. */
+  record(callId: string, event: LedgerEvent): Promise<void>
+  /** The caller of an open call went away: from now on an equal act is its twin. */
+  callerGone(callId: string): void
+  /** Entry and task row in one unit. Durable when it resolves if `barrier`, else it resolves at once. */
+  settle(
+    callId: string,
+    outcome: Outcome,
+    options: { readonly barrier: boolean; readonly task?: TaskCommit },
+  ): Promise<void>
+}

@@ -1,0 +1,80 @@
+/** A peer as core sees it. Adapters never call core; they only resolve and yield. */
+import type { OutboundCall } from '../words/call.ts'
+import type { Native } from '../words/native.ts'
+import type { Handle, Outcome } from '../words/outcome.ts'
+import type { CallerCan } from '../words/question.ts'
+import type { TaskNews } from '../words/task.ts'
+
+export type CallEvent =
+  | { readonly kind: 'progress'; readonly native: Native }
+  | { readonly kind: 'log'; readonly native: Native }
+
+export type StopReason = 'caller_canceled' | 'caller_gone' | 'deadline' | 'shutdown'
+
+/** What the caller's door gives the call while it runs. */
+export interface Exchange {
+  /** Aborted when the work should stop; `stopReason` says why. The adapter cancels in its hop's form. */
+  readonly signal: AbortSignal
+  stopReason(): StopReason | undefined
+  /** Ordered, never after the outcome. A returned promise is back-pressure: await it before reading more from the peer. */
+  emit(event: CallEvent): void | Promise<void>
+  /** What may be declared to the peer for this call. */
+  readonly can: CallerCan
+}
+
+/** What was in force on the wire when bytes may have left; provenance. */
+export interface WireFacts {
+  readonly wireId: string
+  readonly revision: string
+  /** Declared by us for this call, and by the peer; shown by `explain`. */
+  readonly ours: unknown
+  readonly theirs: unknown
+}
+
+export interface Upstream {
+  /**
+   * The single send. `opened` is on record before this is called. Resolves to an outcome, never throws for what the peer did.
+   *
+   * @param dispatched called once, just before bytes may leave: from then on silence means `unknown`.
+   */
+  call(
+    call: OutboundCall,
+    exchange: Exchange,
+    dispatched: (facts: WireFacts) => void,
+  ): Promise<Outcome>
+  /** Present when the peer's work can outlive a call. */
+  readonly work?: Work
+}
+
+export type CancelReport = {
+  readonly confirmed: 'stopped' | 'already_ended' | 'unconfirmed'
+  readonly detail: string
+  readonly news?: TaskNews
+}
+
+/** Long work at a peer: an A2A agent's tasks. */
+export interface Work {
+  /** News from `after` on; ends when terminal, waiting for an answer, or the peer cannot be reached within its budget. */
+  follow(handle: Handle, after: string | undefined, signal: AbortSignal): AsyncIterable<TaskNews>
+  /** Present state, authoritative. @throws Error when the peer cannot be asked. */
+  inspect(handle: Handle, signal: AbortSignal): Promise<TaskNews>
+  /** Sends answers (`call.continuation`) to an existing task. The reply is news like any other. */
+  answer(
+    call: OutboundCall,
+    exchange: Exchange,
+    dispatched: (facts: WireFacts) => void,
+  ): Promise<Outcome>
+  cancel(handle: Handle, signal: AbortSignal): Promise<CancelReport>
+  /**
+   * Looks for a first send whose answer was lost, by the message id derived from `callId`.
+   * `absent` only when the peer's own record proves it.
+   */
+  find(
+    callId: string,
+    sentAt: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly found: TaskNews; readonly handle: Handle } | 'absent' | 'cannot_tell'>
+}
+
+/** What dispatch asks for a peer by. */
+export type UpstreamOf = (peer: string) => Upstream | undefined

@@ -1,0 +1,58 @@
+/**
+ * Exposed names: `<peer>_<name>`, at most 64 of `[A-Za-z0-9_-]`, injective.
+ *
+ * Whether a hash suffix is needed follows from the configured peer names and the capability's own name alone, never from
+ * what is connected, so a name means the same tomorrow. `<a>_<b>` belongs to the longest configured peer name; every other
+ * reading, and every cleaned, shortened or suffix-looking name, carries `_` and 8 hex digits over (peer, name).
+ */
+
+export const MAX_EXPOSED_NAME = 64
+/** Names no peer may have: our own tools stand under them. */
+export const RESERVED_PEER_NAMES: readonly string[] = ['delegate', 'task', 'comity']
+
+const SUFFIX_LENGTH = 9
+const LOOKS_SUFFIXED = /_[0-9a-f]{8}$/
+
+/** Hex SHA-256 of a text's UTF-8 bytes. */
+export type TextDigest = (text: string) => string
+
+/**
+ * The model-visible name of one capability.
+ *
+ * @param peers every configured peer name, reserved names need not be among them.
+ */
+export function exposedName(
+  peer: string,
+  name: string,
+  peers: readonly string[],
+  digest: TextDigest,
+): string {
+  const plain = `${peer}_${name}`
+  const cleaned = plain.replace(/[^A-Za-z0-9_-]/gu, '_')
+  const clean = cleaned === plain && name.length > 0
+  if (
+    clean &&
+    plain.length <= MAX_EXPOSED_NAME &&
+    !LOOKS_SUFFIXED.test(plain) &&
+    ownerOf(plain, peers) === peer
+  ) {
+    return plain
+  }
+  const suffix = digest(`${peer}\u0000${name}`).slice(0, SUFFIX_LENGTH - 1)
+  return `${cleaned.slice(0, MAX_EXPOSED_NAME - SUFFIX_LENGTH)}_${suffix}`
+}
+
+/** The longest configured (or reserved) peer name that `exposed` can be read as starting with. */
+function ownerOf(exposed: string, peers: readonly string[]): string | undefined {
+  let owner: string | undefined
+  for (const peer of [...peers, ...RESERVED_PEER_NAMES]) {
+    const reads = exposed.length > peer.length + 1 && exposed.startsWith(`${peer}_`)
+    if (reads && (owner === undefined || peer.length > owner.length)) owner = peer
+  }
+  return owner
+}
+
+/** The address of a resource whose own URI another peer already keeps. */
+export function scopedUri(peer: string, uri: string): string {
+  return `comity://${peer}/${encodeURIComponent(uri)}`
+}

@@ -1,0 +1,35 @@
+/** A question from a peer to the one who asked for the work, and its answer. */
+import type { Native } from './native.ts'
+
+export type QuestionKind = 'form' | 'url' | 'text' | 'sampling' | 'roots'
+
+export interface Question {
+  readonly kind: QuestionKind
+  /** Unique within its call or task: the MCP `inputRequests` key, or ours for an A2A question. */
+  readonly key: string
+  /** What the peer wrote, for people; quoted as the peer's. */
+  readonly text: string
+  /** The question in the peer's own form: an MCP input request object, or an A2A Message. */
+  readonly native: Native
+}
+
+export interface Answer {
+  readonly key: string
+  readonly action: 'accept' | 'decline' | 'cancel'
+  /** MCP: the bare result object under the key. Otherwise text or JSON of the answer in our plain form. */
+  readonly native?: Native
+  readonly text?: string
+  /** Structured answer, when given. */
+  readonly data?: unknown
+}
+
+/** Which questions this caller can bear, for this call: what may be declared to the peer. */
+export interface CallerCan {
+  readonly form: boolean
+  readonly url: boolean
+  readonly sampling: boolean
+  readonly roots: boolean
+}
+
+/** A caller that can be asked nothing. */
+export const CANNOT_BE_ASKED: CallerCan = { form: false, url: false, sampling: false, roots: false }
