@@ -1,0 +1,57 @@
+/**
+ * Identity of an act: which two calls are the same act, so that one that may have run is not sent again blindly.
+ *
+ * Pure. The ledger decides with it, in the unit that opens the call.
+ */
+import type { Digest } from './ports/world.ts'
+import type { OutboundCall } from './words/call.ts'
+import type { Unknown } from './words/outcome.ts'
+
+/** Equal for equal acts: principal, endpoint, capability, operation, canonical arguments (and the round of a multi round trip). */
+export function actKey(digest: Digest, call: OutboundCall, argumentsDigest: string): string {
+  const { route, principal, continuation } = call
+  return digest.text(
+    JSON.stringify([
+      principal.id,
+      route.peer,
+      route.endpoint,
+      route.kind,
+      route.capability,
+      call.operation,
+      argumentsDigest,
+      continuation === undefined
+        ? null
+        : [continuation.handle.sealed, continuation.answers.map(answerKey)],
+    ]),
+  )
+}
+
+/** What a twin is told: the first one's id, what is known of it, and how to go on. */
+export function twinOutcome(first: {
+  readonly callId: string
+  readonly openedAt: string
+  readonly state: string
+}): Unknown {
+  const fate =
+    first.state === 'unknown'
+      ? 'it is not known whether it ran'
+      : 'it was sent, its caller is gone and it has not ended yet'
+  return {
+    state: 'unknown',
+    because: 'unsettled_twin',
+    twinOf: first.callId,
+    detail:
+      `not sent: an equal call (${first.callId}, ${first.openedAt}) is unsettled, ${fate}. ` +
+      `Check at the peer what happened, then settle it: comity settle ${first.callId} --as ran|did-not-run. ` +
+      `To send all the same: _meta["comity/insist"] = "${first.callId}", or comity call --insist ${first.callId}.`,
+  }
+}
+
+function answerKey(answer: {
+  readonly key: string
+  readonly action: string
+  readonly text?: string
+  readonly data?: unknown
+}): unknown {
+  return [answer.key, answer.action, answer.text ?? null, answer.data ?? null]
+}

@@ -1,0 +1,232 @@
+/**
+ * Dispatch: NEW work, one attempt. Gate, open, send once, settle. Nothing is ever sent twice from here.
+ *
+ * `Ledger.open` comes before the send and is durable for acts with effects; from `dispatched` on, silence is `unknown`.
+ * Old work (answers, cancels, news of tasks) is resume's; it may call this file, never the reverse.
+ */
+import { actKey, twinOutcome } from './admit.ts'
+import { type GatePorts, type GateVerdict, passGate, stillPasses } from './gate.ts'
+import type { Delegate, Dispatch, Dispatched } from './ports/doors.ts'
+import type { Ledger, Opened } from './ports/ledger.ts'
+import type { Tasks } from './ports/tasks.ts'
+import type { Translator } from './ports/translator.ts'
+import type { Exchange, UpstreamOf } from './ports/upstream.ts'
+import type { Clock, Ids } from './ports/world.ts'
+import { step } from './step.ts'
+import type { AcceptanceRule } from './words/acceptance.ts'
+import type { NewCall, OutboundCall } from './words/call.ts'
+import { type Outcome, refused } from './words/outcome.ts'
+import type { TaskRecord } from './words/task.ts'
+
+export interface DispatchPorts extends GatePorts {
+  readonly upstreamOf: UpstreamOf
+  readonly ledger: Ledger
+  readonly tasks: Tasks
+  readonly translator: Translator
+  readonly clock: Clock
+  readonly ids: Ids
+  /** The acceptance rule configured for an agent. */
+  acceptanceOf(peer: string): AcceptanceRule | undefined
+  /** Whether a finished task of this peer is judged at all. */
+  isJudged(task: TaskRecord): boolean
+}
+
+type Passed = Extract<GateVerdict, { kind: 'pass' }>
+
+/** Makes the two ways into new work: a call awaited to its outcome, and a delegation whose task is known at once. */
+export function createDispatch(ports: DispatchPorts): {
+  readonly dispatch: Dispatch
+  readonly delegate: Delegate
+} {
+  const delegate: Delegate = async (call, exchange) => {
+    const outbound = admit(ports, call)
+    const opened = await openCall(ports, outbound)
+    if ('refused' in opened) {
+      const reply = Promise.resolve({ callId: outbound.callId, outcome: opened.refused })
+      return { callId: outbound.callId, reply }
+    }
+    const { task } = opened
+    const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task)
+    return { callId: outbound.callId, ...(task === undefined ? {} : { task }), reply }
+  }
+  const dispatch: Dispatch = async (call, exchange) => {
+    const delegated = await delegate(call, exchange)
+    return delegated.reply
+  }
+  return { dispatch, delegate }
+}
+
+function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
+  return { ...call, callId: ports.ids.call(), openedAt: ports.clock.now() }
+}
+
+/** Gate and `open`, in that order; what comes back refused was never sent and is on record. */
+async function openCall(
+  ports: DispatchPorts,
+  call: OutboundCall,
+): Promise<
+  { readonly refused: Outcome } | { readonly passed: Passed; readonly task?: TaskRecord }
+> {
+  const verdict = await passGate(ports, call)
+  if (verdict.kind === 'refused') {
+    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
+    return { refused: verdict.outcome }
+  }
+  const task = call.operation === 'delegate' ? newTask(ports, call) : undefined
+  const opened = await ports.ledger.open({
+    call,
+    argumentsDigest: verdict.argumentsDigest,
+    actKey: actKey(ports.digest, call, verdict.argumentsDigest),
+    sideEffect: verdict.decision.risk !== 'read',
+    decision: verdict.decision,
+    ...(verdict.approvalId === undefined || verdict.approvalCarried
+      ? {}
+      : { approvalId: verdict.approvalId }),
+    ...(task === undefined ? {} : { task }),
+  })
+  if (opened.kind === 'opened') return { passed: verdict, ...(task === undefined ? {} : { task }) }
+  const outcome = notOpened(opened)
+  if (opened.kind !== 'unwritable')
+    ports.ledger.refuse(call, verdict.argumentsDigest, outcome, verdict.decision)
+  return { refused: outcome }
+}
+
+function notOpened(opened: Exclude<Opened, { kind: 'opened' }>): Outcome {
+  switch (opened.kind) {
+    case 'twin':
+      return twinOutcome(opened)
+    case 'approval_spent':
+      return refused(
+        'policy',
+        'approval_required',
+        'the approval of this call was used by another call meanwhile; nothing was sent, call again to ask anew',
+      )
+    case 'unwritable':
+      return refused(
+        'policy',
+        'record_unwritable',
+        `the record cannot be written (${opened.detail}), so nothing with effects is sent; reads go on`,
+      )
+  }
+}
+
+async function sendAndSettle(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+  task: TaskRecord | undefined,
+): Promise<Dispatched> {
+  const outcome = await send(ports, call, passed, exchange)
+  const result: Dispatched = {
+    callId: call.callId,
+    outcome,
+    ...(passed.approvalId === undefined ? {} : { approvalId: passed.approvalId }),
+  }
+  if (task === undefined) {
+    // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
+    await ports.ledger.settle(call.callId, outcome, { barrier: false })
+    return result
+  }
+  const stepped = step(
+    task,
+    { kind: 'status', outcome },
+    new Date(ports.clock.now()).toISOString(),
+    ports.isJudged(task),
+  )
+  await ports.ledger.settle(call.callId, outcome, { barrier: true, task: stepped.commit })
+  return { ...result, task: { ...stepped.commit.next, version: task.version + 1 } }
+}
+
+async function send(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+): Promise<Outcome> {
+  const changed = stillPasses(ports, call, passed.decision)
+  if (changed !== undefined) return changed
+  if (exchange.signal.aborted) return notSent(exchange)
+  const upstream = ports.upstreamOf(call.route.peer)
+  if (upstream === undefined)
+    return refused('transport', 'peer_unreachable', `no peer is configured as ${call.route.peer}`)
+
+  const translated = translateRequest(ports, call)
+  if ('state' in translated) return translated
+  let left = false
+  const outcome = await upstream
+    .call(translated.call, exchange, (facts) => {
+      left = true
+      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+    })
+    // An adapter resolves to an outcome whatever the peer does; a throw is our own fault and must not lose what left.
+    .catch((error: unknown): Outcome => adapterFault(error, left))
+  if (exchange.stopReason() === 'caller_gone') ports.ledger.callerGone(call.callId)
+  const back = ports.translator.outcome(outcome, call.native.protocol)
+  const dropped = [...translated.dropped, ...back.dropped]
+  if (dropped.length > 0)
+    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: dropped } })
+  return back.value
+}
+
+function translateRequest(
+  ports: DispatchPorts,
+  call: OutboundCall,
+): { readonly call: OutboundCall; readonly dropped: readonly string[] } | Outcome {
+  if (call.native.protocol === call.route.protocol) return { call, dropped: [] }
+  try {
+    const request = ports.translator.request(call)
+    return { call: { ...call, native: request.value }, dropped: request.dropped }
+  } catch (error) {
+    return refused(
+      'validation',
+      'unsupported',
+      `cannot be said to ${call.route.peer}: ${(error as Error).message}`,
+    )
+  }
+}
+
+function notSent(exchange: Exchange): Outcome {
+  return exchange.stopReason() === 'deadline'
+    ? refused('transport', 'deadline_before_send', 'the deadline passed before anything was sent')
+    : refused('transport', 'canceled_before_send', 'canceled before anything was sent')
+}
+
+function adapterFault(error: unknown, left: boolean): Outcome {
+  const what = error instanceof Error ? error.message : String(error)
+  return left
+    ? {
+        state: 'unknown',
+        because: 'sent_no_answer',
+        detail: `sent, and then this side failed: ${what}`,
+      }
+    : refused('transport', 'not_sent', `this side failed before anything was sent: ${what}`)
+}
+
+function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {
+  const now = new Date(call.openedAt).toISOString()
+  const acceptance = ports.acceptanceOf(call.route.peer)
+  return {
+    id: ports.ids.task(),
+    version: 0,
+    owner: call.principal,
+    peer: call.route.peer,
+    callId: call.callId,
+    state: 'submitted',
+    title: titleOf(call.arguments.value()),
+    ...(call.contextId === undefined ? {} : { contextId: call.contextId }),
+    questions: [],
+    artifacts: [],
+    ...(acceptance === undefined ? {} : { acceptance }),
+    verdict: { state: 'not_judged' },
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+function titleOf(args: unknown): string {
+  const message =
+    typeof args === 'object' && args !== null && 'message' in args ? args.message : undefined
+  const text = typeof message === 'string' ? message.replace(/\s+/gu, ' ').trim() : ''
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text
+}

@@ -1,0 +1,170 @@
+/**
+ * The gate: one fixed order of checks for every call, new or resumed, whichever door it came through.
+ *
+ * Known and visible, pin and endpoint, arguments against the full schema, policy, approval. A leaf: it sends nothing and
+ * records only the approval it asks for. Doors have authenticated and scanned before; `Ledger.open` comes after.
+ */
+import type { Approvals, ArgumentCheck, PinCheck, PolicyCheck } from './ports/checks.ts'
+import type { Digest } from './ports/world.ts'
+import type { OutboundCall } from './words/call.ts'
+import { refused, type Failed } from './words/outcome.ts'
+import type { Decision } from './words/policy.ts'
+
+export interface GatePorts {
+  readonly policy: PolicyCheck
+  readonly pins: PinCheck
+  readonly argumentCheck: ArgumentCheck
+  readonly approvals: Approvals
+  readonly digest: Digest
+}
+
+export type GateVerdict =
+  | {
+      readonly kind: 'pass'
+      readonly decision: Decision
+      readonly argumentsDigest: string
+      readonly approvalId?: string
+      /** The approval was spent by an earlier round of the same call. */
+      readonly approvalCarried: boolean
+    }
+  | {
+      readonly kind: 'refused'
+      readonly outcome: Failed
+      readonly argumentsDigest: string
+      readonly decision?: Decision
+    }
+
+/** Runs every check in order; the first that refuses decides. */
+export async function passGate(ports: GatePorts, call: OutboundCall): Promise<GateVerdict> {
+  const argumentsDigest = ports.digest.json(call.arguments)
+  const early = checkBeforePolicy(ports, call)
+  if (early !== undefined) return { kind: 'refused', outcome: early, argumentsDigest }
+
+  const decision = ports.policy.decide(call.principal, call.route, call.arguments)
+  if (decision.effect === 'deny') {
+    const outcome = refused('policy', 'denied', `denied by ${decision.rule}; nothing was sent`)
+    return { kind: 'refused', outcome, argumentsDigest, decision }
+  }
+  if (decision.effect === 'allow')
+    return { kind: 'pass', decision, argumentsDigest, approvalCarried: false }
+  if (call.continuation?.approvalId !== undefined) {
+    // The envelope that carried it is sealed by us and bound to these very arguments.
+    const approvalId = call.continuation.approvalId
+    return { kind: 'pass', decision, argumentsDigest, approvalId, approvalCarried: true }
+  }
+  return askForApproval(ports, call, decision, argumentsDigest)
+}
+
+/**
+ * Whether what let a call through still does, asked after `open` and just before the send.
+ *
+ * @returns the refusal when policy or pin changed meanwhile.
+ */
+export function stillPasses(
+  ports: GatePorts,
+  call: OutboundCall,
+  decision: Decision,
+): Failed | undefined {
+  const early = checkBeforePolicy(ports, call)
+  if (early !== undefined) return early
+  const now = ports.policy.decide(call.principal, call.route, call.arguments)
+  if (now.version === decision.version && now.effect === decision.effect) return undefined
+  return refused(
+    'policy',
+    'gate_changed',
+    'the rules changed between the decision and the send; nothing was sent, call again',
+  )
+}
+
+/** Binds an approval to exactly one call: who, where, which definition, what. */
+export function approvalDigest(
+  digest: Digest,
+  call: OutboundCall,
+  argumentsDigest: string,
+): string {
+  const { route, principal } = call
+  return digest.text(
+    JSON.stringify([
+      principal.id,
+      route.peer,
+      route.endpoint,
+      route.kind,
+      route.capability,
+      route.fingerprint,
+      call.operation,
+      argumentsDigest,
+    ]),
+  )
+}
+
+function checkBeforePolicy(ports: GatePorts, call: OutboundCall): Failed | undefined {
+  const { route, principal } = call
+  if (!ports.policy.visible(principal, route)) {
+    // The same words as for a name that never was: hidden and unknown look alike.
+    return refused('validation', 'unknown_capability', `unknown ${route.kind}: ${route.exposed}`)
+  }
+  if (ports.pins.state(route) === 'changed') {
+    return refused(
+      'policy',
+      'pin_changed',
+      `the definition of ${route.peer}/${route.capability} changed since it was accepted; nothing was sent. ` +
+        `See the difference with: comity pins, and accept it with: comity pins accept ${route.peer}`,
+    )
+  }
+  if (call.operation === 'answer') return undefined
+  const faults = ports.argumentCheck.check(route, call.arguments)
+  if (faults.length === 0) return undefined
+  const told = faults.map(
+    (fault) => `${fault.path === '' ? 'arguments' : fault.path}: ${fault.expected}`,
+  )
+  return refused(
+    'validation',
+    'bad_arguments',
+    `bad arguments, nothing was sent. ${told.join('; ')}`,
+  )
+}
+
+async function askForApproval(
+  ports: GatePorts,
+  call: OutboundCall,
+  decision: Decision,
+  argumentsDigest: string,
+): Promise<GateVerdict> {
+  const digest = approvalDigest(ports.digest, call, argumentsDigest)
+  const known = await ports.approvals.find(digest)
+  if (known?.state === 'approved') {
+    return { kind: 'pass', decision, argumentsDigest, approvalId: known.id, approvalCarried: false }
+  }
+  if (known?.state === 'denied') {
+    const outcome = refused(
+      'policy',
+      'approval_denied',
+      `a person denied this call (${known.id}); nothing was sent`,
+      known.id,
+    )
+    return { kind: 'refused', outcome, argumentsDigest, decision }
+  }
+  const { route, principal } = call
+  const approval = await ports.approvals.request(
+    {
+      digest,
+      principal: principal.id,
+      peer: route.peer,
+      capability: route.capability,
+      endpoint: route.endpoint,
+      risk: decision.risk,
+      rule: decision.rule,
+      argumentsText: JSON.stringify(call.arguments.value()),
+      theirWords: ports.approvals.describe(route),
+    },
+    decision.approvalTtlMs,
+  )
+  const outcome = refused(
+    'policy',
+    'approval_required',
+    `this call needs a person's approval (${decision.rule}); nothing was sent. ` +
+      `A person runs: comity approve ${approval.id}  (until ${approval.expiresAt}). Then make the very same call again; it passes once.`,
+    approval.id,
+  )
+  return { kind: 'refused', outcome, argumentsDigest, decision }
+}

@@ -1,0 +1,349 @@
+/**
+ * Resume: OLD work. Load, step, commit: news of tasks, answers, cancels, judgments.
+ *
+ * Every change is a compare-and-set; a stale one is loaded and stepped again. Answers and cancels are on record before they
+ * leave. The gate holds for answers as for new calls.
+ */
+import { actKey } from './admit.ts'
+import { type DispatchPorts } from './dispatch.ts'
+import { passGate } from './gate.ts'
+import type { TaskDesk } from './ports/doors.ts'
+import type { Judge } from './ports/judge.ts'
+import type { Claimed, Fence } from './ports/tasks.ts'
+import type { CancelReport, Exchange } from './ports/upstream.ts'
+import { step } from './step.ts'
+import { judgeRecords, sayRefusal } from './words/acceptance.ts'
+import type { OutboundCall } from './words/call.ts'
+import type { JsonText } from './words/native.ts'
+import { type Outcome, refused } from './words/outcome.ts'
+import type { Principal } from './words/principal.ts'
+import type { Answer } from './words/question.ts'
+import type { Route } from './words/route.ts'
+import { isTerminal, type TaskNews, type TaskRecord } from './words/task.ts'
+
+export interface ResumePorts extends DispatchPorts {
+  readonly judge: Judge
+  /** The route an agent is delegated to by, undefined when it is no longer configured. */
+  agentRoute(peer: string): Route | undefined
+  /** A signal that fires after that many milliseconds. */
+  deadline(afterMs: number): AbortSignal
+  /** Plain JSON as a strict JSON text. */
+  jsonText(value: unknown): JsonText
+}
+
+/** What the workers need of resume, beside what doors get. */
+export interface Resume extends TaskDesk {
+  /** One piece of news. `stop`: the follower has nothing more to do here. */
+  news(taskId: string, news: TaskNews, fence: Fence): Promise<'go_on' | 'stop'>
+  /** Judges a completed task whose verdict is pending. */
+  judge(claimed: Claimed): Promise<void>
+}
+
+const OPERATOR: Principal = { id: 'operator', groups: [], via: 'operator' }
+/** Compare-and-set is retried against other writers of the same row; more than this many in a row is a fault of ours. */
+const MAX_TRIES = 50
+const CANCEL_TIMEOUT_MS = 15_000
+
+export function createResume(ports: ResumePorts): Resume {
+  return {
+    load: (taskId, principal) => ports.tasks.load(taskId, principal),
+    news: (taskId, news, fence) => takeNews(ports, taskId, news, fence),
+    judge: (claimed) => judgeTask(ports, claimed),
+    answer: (taskId, answers, by, exchange) => answerTask(ports, taskId, answers, by, exchange),
+    cancel: (taskId, principal) => cancelTask(ports, taskId, principal),
+    wait: (taskId, principal, signal, seen) => waitForTask(ports, taskId, principal, signal, seen),
+  }
+}
+
+async function takeNews(
+  ports: ResumePorts,
+  taskId: string,
+  news: TaskNews,
+  fence?: Fence,
+): Promise<'go_on' | 'stop'> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const task = await ports.tasks.load(taskId, OPERATOR)
+    if (task === undefined) return 'stop'
+    const stepped = step(task, news, nowOf(ports), ports.isJudged(task))
+    const done = await ports.tasks.commit(stepped.commit, fence)
+    if (done === 'committed') return stepped.follow ? 'go_on' : 'stop'
+    if (done === 'fenced') return 'stop'
+  }
+  throw new Error(`task ${taskId} changed under every one of ${MAX_TRIES} tries to commit news`)
+}
+
+async function answerTask(
+  ports: ResumePorts,
+  taskId: string,
+  answers: readonly Answer[],
+  by: Parameters<TaskDesk['answer']>[2],
+  exchange: Exchange,
+): ReturnType<TaskDesk['answer']> {
+  const task = await ports.tasks.load(taskId, by.principal)
+  if (task === undefined) return undefined
+  const refusal = notAnswerable(task)
+  const route = ports.agentRoute(task.peer)
+  const upstream = ports.upstreamOf(task.peer)
+  if (
+    refusal !== undefined ||
+    task.handle === undefined ||
+    route === undefined ||
+    upstream?.work === undefined
+  ) {
+    return {
+      task,
+      outcome:
+        refusal ??
+        refused('transport', 'peer_unreachable', `no agent is configured as ${task.peer}`),
+    }
+  }
+  const call = answerCall(ports, task, route, answers, by)
+  const opened = await openAnswer(ports, call)
+  if (opened !== undefined) return { task, outcome: opened }
+
+  let left = false
+  const outcome = await upstream.work
+    .answer(call, exchange, (facts) => {
+      left = true
+      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+    })
+    .catch((error: unknown): Outcome => {
+      const detail = error instanceof Error ? error.message : String(error)
+      return left
+        ? {
+            state: 'unknown',
+            because: 'sent_no_answer',
+            detail: `the answer was sent, then: ${detail}`,
+          }
+        : refused('transport', 'not_sent', detail)
+    })
+  await ports.ledger.settle(call.callId, outcome, { barrier: true })
+  if (outcome.state !== 'failed' && outcome.state !== 'unknown') {
+    // The reply to the answer is consumed as it came; the follower then reads the authoritative task again.
+    await takeNews(ports, taskId, {
+      kind: 'status',
+      outcome: outcome.state === 'answered' ? stillWorking(task, outcome.text) : outcome,
+    })
+  } else if (outcome.state === 'unknown') {
+    await refollow(ports, taskId)
+  }
+  return { outcome, task: (await ports.tasks.load(taskId, by.principal)) ?? task }
+}
+
+function notAnswerable(task: TaskRecord): Outcome | undefined {
+  if (isTerminal(task.state)) {
+    return refused(
+      'validation',
+      'task_terminal',
+      `task ${task.id} is ${task.state} and takes no answer; a change is a new delegation in the same context`,
+    )
+  }
+  if (task.state === 'input_required' || task.state === 'auth_required') return undefined
+  return refused(
+    'validation',
+    'unsupported',
+    `task ${task.id} is ${task.state}: it asks nothing now`,
+  )
+}
+
+/** An answered question with a bare Message leaves the task open until its own state says otherwise. */
+function stillWorking(task: TaskRecord, text: string): Outcome {
+  return task.handle === undefined
+    ? { state: 'unknown', because: 'peer_unclear', detail: text }
+    : { state: 'working', handle: task.handle, text }
+}
+
+/** The answer may have arrived: only the task itself can tell, so it is followed again; nothing is sent twice. */
+async function refollow(ports: ResumePorts, taskId: string): Promise<void> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const task = await ports.tasks.load(taskId, OPERATOR)
+    if (task === undefined || isTerminal(task.state)) return
+    const done = await ports.tasks.commit({ next: task, writes: [], effects: [{ do: 'follow' }] })
+    if (done === 'committed') return
+  }
+}
+
+function answerCall(
+  ports: ResumePorts,
+  task: TaskRecord,
+  route: Route,
+  answers: readonly Answer[],
+  by: Parameters<TaskDesk['answer']>[2],
+): OutboundCall {
+  const handle = task.handle
+  if (handle === undefined) throw new Error(`task ${task.id} has no handle`)
+  const args = ports.jsonText({
+    taskId: task.id,
+    answers: answers.map(({ key, action, text, data }) => ({
+      key,
+      action,
+      ...(text === undefined ? {} : { text }),
+      ...(data === undefined ? {} : { data }),
+    })),
+  })
+  return {
+    callId: ports.ids.call(),
+    openedAt: ports.clock.now(),
+    route,
+    principal: by.principal,
+    operation: 'answer',
+    native: {
+      protocol: route.protocol,
+      revision: '',
+      bytes: args.bytes,
+      value: () => args.value(),
+    },
+    arguments: args,
+    door: by.door,
+    deadlineAt: by.deadlineAt,
+    trace: {},
+    continuation: { callId: task.callId, handle, answers },
+  }
+}
+
+async function openAnswer(ports: ResumePorts, call: OutboundCall): Promise<Outcome | undefined> {
+  const verdict = await passGate(ports, call)
+  if (verdict.kind === 'refused') {
+    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
+    return verdict.outcome
+  }
+  const opened = await ports.ledger.open({
+    call,
+    argumentsDigest: verdict.argumentsDigest,
+    actKey: actKey(ports.digest, call, verdict.argumentsDigest),
+    sideEffect: true,
+    decision: verdict.decision,
+    ...(verdict.approvalId === undefined ? {} : { approvalId: verdict.approvalId }),
+  })
+  if (opened.kind === 'unwritable')
+    return refused(
+      'policy',
+      'record_unwritable',
+      `the record cannot be written (${opened.detail}); nothing was sent`,
+    )
+  if (opened.kind === 'twin') {
+    return {
+      state: 'unknown',
+      because: 'unsettled_twin',
+      twinOf: opened.callId,
+      detail: `the same answer (${opened.callId}) was sent before and its fate is not known; the task is followed, nothing is sent again`,
+    }
+  }
+  if (opened.kind === 'approval_spent')
+    return refused(
+      'policy',
+      'approval_required',
+      'the approval was used meanwhile; answer again to ask anew',
+    )
+  await ports.ledger.record(call.callId, {
+    kind: 'answered',
+    facts: { keys: call.continuation?.answers.map((answer) => answer.key) ?? [] },
+  })
+  return undefined
+}
+
+async function cancelTask(
+  ports: ResumePorts,
+  taskId: string,
+  principal: Principal,
+): ReturnType<TaskDesk['cancel']> {
+  const task = await ports.tasks.load(taskId, principal)
+  if (task === undefined) return undefined
+  if (isTerminal(task.state)) {
+    return {
+      task,
+      report: {
+        confirmed: 'already_ended',
+        detail: `the task was ${task.state} before; what it did stays done`,
+      },
+    }
+  }
+  await ports.ledger.record(task.callId, {
+    kind: 'cancel_asked',
+    facts: { taskId, by: principal.id },
+  })
+  const report = await askToStop(ports, task)
+  ports.ledger.note(task.callId, {
+    kind: 'cancel_reported',
+    facts: { taskId, confirmed: report.confirmed, detail: report.detail },
+  })
+  if (report.news !== undefined) await takeNews(ports, taskId, report.news)
+  return { report, task: (await ports.tasks.load(taskId, principal)) ?? task }
+}
+
+async function askToStop(ports: ResumePorts, task: TaskRecord): Promise<CancelReport> {
+  const work = ports.upstreamOf(task.peer)?.work
+  if (work === undefined)
+    return {
+      confirmed: 'unconfirmed',
+      detail: `no agent is configured as ${task.peer}; it was not told`,
+    }
+  if (task.handle === undefined)
+    return {
+      confirmed: 'unconfirmed',
+      detail: 'the agent has not named a task yet, so it cannot be told to stop',
+    }
+  const deadline = ports.deadline(CANCEL_TIMEOUT_MS)
+  return work.cancel(task.handle, deadline).catch((error: unknown): CancelReport => ({
+    confirmed: 'unconfirmed',
+    detail: error instanceof Error ? error.message : String(error),
+  }))
+}
+
+async function waitForTask(
+  ports: ResumePorts,
+  taskId: string,
+  principal: Principal,
+  signal: AbortSignal,
+  seen?: (task: TaskRecord) => void,
+): Promise<TaskRecord | undefined> {
+  let task = await ports.tasks.load(taskId, principal)
+  while (task !== undefined) {
+    seen?.(task)
+    const resting = isTerminal(task.state)
+      ? task.verdict.state !== 'pending'
+      : task.questions.length > 0 || task.state === 'unknown'
+    if (resting || signal.aborted) return task
+    const next: TaskRecord | undefined = await ports.tasks.changed(taskId, task.version, signal)
+    if (next === undefined) return (await ports.tasks.load(taskId, principal)) ?? task
+    task = next
+  }
+  return undefined
+}
+
+async function judgeTask(ports: ResumePorts, claimed: Claimed): Promise<void> {
+  const { task } = claimed
+  if (task.verdict.state !== 'pending') return
+  const refusals =
+    task.acceptance === undefined
+      ? []
+      : judgeRecords(task.artifacts, task.acceptance).map(sayRefusal)
+  // A delivery whose records already fail is not read further: its citations may point at what is not there.
+  const deeper =
+    refusals.length > 0
+      ? { reasons: [], checks: [] }
+      : await ports.judge.judge(task, await ports.tasks.artifacts(task.id))
+  const reasons = [...refusals, ...deeper.reasons]
+  const judgedAt = nowOf(ports)
+  const next: TaskRecord = {
+    ...task,
+    verdict:
+      reasons.length > 0
+        ? { state: 'refused', judgedAt, reasons }
+        : { state: 'accepted', judgedAt, checks: deeper.checks },
+    updatedAt: judgedAt,
+  }
+  const facts = {
+    verdict: next.verdict.state,
+    reasons: reasons.slice(0, 20),
+    checks: deeper.checks,
+  }
+  await ports.tasks.commit(
+    { next, writes: [], effects: [], entry: { kind: 'judged', facts } },
+    claimed.fence,
+  )
+}
+
+function nowOf(ports: ResumePorts): string {
+  return new Date(ports.clock.now()).toISOString()
+}

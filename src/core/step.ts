@@ -1,0 +1,165 @@
+/**
+ * One step of a task: (task, news) → what it is next and what is owed. Pure; resume commits it.
+ *
+ * States move only along `TASK_MOVES`. News for a task that has ended is late: recorded, moving nothing, artifacts neither.
+ */
+import type { Effect, TaskCommit } from './ports/tasks.ts'
+import {
+  applyChunk,
+  type ArtifactChunk,
+  type ArtifactRecord,
+  type ArtifactWrite,
+} from './words/artifact.ts'
+import type { Outcome } from './words/outcome.ts'
+import {
+  TASK_MOVES,
+  isTerminal,
+  type TaskNews,
+  type TaskRecord,
+  type TaskState,
+} from './words/task.ts'
+
+export interface Step {
+  readonly commit: TaskCommit
+  /** Nothing of the task moved: it had ended, or the move is not in the table. */
+  readonly late: boolean
+  /** Whether a follower should go on. */
+  readonly follow: boolean
+}
+
+/**
+ * @param now ISO string.
+ * @param judged the task will be judged when it completes: by its acceptance rule or by a judge of the host.
+ */
+export function step(task: TaskRecord, news: TaskNews, now: string, judged: boolean): Step {
+  if (isTerminal(task.state)) return late(task, news, `news for a task that is ${task.state}`)
+  if (news.kind === 'artifact') {
+    const applied = applyChunk(task.artifacts, news.chunk)
+    const next = { ...withCursor(task, news.cursor), artifacts: applied.records, updatedAt: now }
+    return { commit: { next, writes: [applied.write] }, late: false, follow: true }
+  }
+  const state = taskStateOf(news.outcome)
+  if (!TASK_MOVES[task.state].includes(state))
+    return late(task, news, `${task.state} does not move to ${state}`)
+  const collected = collect(task, news)
+  const ended = isTerminal(state)
+  const completed = state === 'completed'
+  const artifacts = ended
+    ? collected.records.map((record) => ({ ...record, complete: true }))
+    : collected.records
+  const next: TaskRecord = {
+    ...withoutWords(withCursor(task, news.cursor)),
+    state,
+    ...handleOf(news.outcome, task),
+    ...wordsOf(news),
+    questions: 'questions' in news.outcome ? news.outcome.questions : [],
+    artifacts,
+    verdict: completed && judged ? { state: 'pending' } : task.verdict,
+    updatedAt: now,
+  }
+  const follow = state === 'working' || state === 'auth_required'
+  const effects: readonly Effect[] =
+    completed && judged
+      ? [{ do: 'judge' }]
+      : follow
+        ? [{ do: 'follow' }]
+        : state === 'unknown'
+          ? [{ do: 'find' }]
+          : []
+  const moved = state !== task.state
+  return {
+    commit: {
+      next,
+      writes: collected.writes,
+      effects,
+      ...(moved
+        ? {
+            entry: {
+              kind: 'task_changed',
+              facts: { from: task.state, to: state, artifacts: artifacts.length },
+            },
+          }
+        : {}),
+    },
+    late: false,
+    follow,
+  }
+}
+
+/** The task state an outcome of its call or of the peer means. */
+export function taskStateOf(outcome: Outcome): TaskState {
+  if (outcome.state !== 'completed') return outcome.state
+  return outcome.toolError ? 'failed' : 'completed'
+}
+
+function collect(
+  task: TaskRecord,
+  news: TaskNews,
+): { records: readonly ArtifactRecord[]; writes: readonly ArtifactWrite[] } {
+  const chunks: readonly ArtifactChunk[] =
+    news.kind === 'snapshot'
+      ? news.artifacts.map((chunk) => ({ ...chunk, append: false }))
+      : news.kind === 'status' && news.outcome.state === 'completed'
+        ? (news.outcome.artifacts ?? [])
+        : []
+  let records = task.artifacts
+  const writes: ArtifactWrite[] = []
+  for (const chunk of chunks) {
+    const applied = applyChunk(records, chunk)
+    records = applied.records
+    writes.push(applied.write)
+  }
+  return { records, writes }
+}
+
+function late(task: TaskRecord, news: TaskNews, why: string): Step {
+  const what =
+    news.kind === 'artifact' ? { artifactId: news.chunk.artifactId } : { state: news.outcome.state }
+  return {
+    commit: {
+      next: task,
+      writes: [],
+      entry: { kind: 'late_news', facts: { why, kind: news.kind, ...what } },
+    },
+    late: true,
+    follow: false,
+  }
+}
+
+function withCursor(task: TaskRecord, cursor: string | undefined): TaskRecord {
+  return cursor === undefined ? task : { ...task, cursor }
+}
+
+function withoutWords(task: TaskRecord): Omit<TaskRecord, 'theirWords'> {
+  const { theirWords: _theirWords, ...rest } = task
+  return rest
+}
+
+function handleOf(
+  outcome: Outcome,
+  task: TaskRecord,
+): Partial<Pick<TaskRecord, 'handle' | 'contextId'>> {
+  const handle = 'handle' in outcome ? outcome.handle : undefined
+  const contextId =
+    handle?.contextId ??
+    (outcome.state === 'answered' ? outcome.contextId : undefined) ??
+    task.contextId
+  return {
+    ...(handle === undefined ? {} : { handle }),
+    ...(contextId === undefined ? {} : { contextId }),
+  }
+}
+
+function wordsOf(
+  news: Exclude<TaskNews, { kind: 'artifact' }>,
+): Partial<Pick<TaskRecord, 'theirWords'>> {
+  const { outcome } = news
+  const words =
+    news.text ??
+    ('text' in outcome ? outcome.text : undefined) ??
+    (outcome.state === 'failed' || outcome.state === 'unknown' ? outcome.detail : undefined) ??
+    ('questions' in outcome
+      ? outcome.questions.map((question) => question.text).join('\n')
+      : undefined)
+  return words === undefined || words === '' ? {} : { theirWords: words }
+}
