@@ -1,0 +1,289 @@
+/**
+ * The JSON-RPC 2.0 envelope: reads one message into spans, writes messages around raw bytes.
+ *
+ * Judges the envelope only. What a method or a result means is its caller's to decide. Nothing
+ * here throws for what arrived: a bad message is the value `fault`, with the id if it can be read.
+ */
+import { JsonFault } from './json-fault.ts'
+import { concat, findMember, readString, scanJson, scanObject, textOf } from './spans.ts'
+import type { JsonType, Member, Span } from './spans.ts'
+
+/** A request id as it was sent. */
+export interface RpcId {
+  readonly type: 'string' | 'integer'
+  /** The unescaped text, or the digits of a whole number (`1` for the lexeme `1.0`). */
+  readonly value: string
+  /** The exact JSON text, to be echoed. */
+  readonly json: string
+}
+
+/** What all messages carry: the bytes and where their members lie. */
+interface Envelope {
+  readonly bytes: Uint8Array
+  readonly members: readonly Member[]
+}
+
+export interface RpcRequest extends Envelope {
+  readonly kind: 'request'
+  readonly id: RpcId
+  readonly method: string
+  /** An object. */
+  readonly params?: Span
+}
+
+export interface RpcNotification extends Envelope {
+  readonly kind: 'notification'
+  readonly method: string
+  /** An object. */
+  readonly params?: Span
+}
+
+export interface RpcResult extends Envelope {
+  readonly kind: 'result'
+  readonly id: RpcId
+  /** Any JSON value; MCP asks for an object. */
+  readonly result: Member
+}
+
+export interface RpcError extends Envelope {
+  readonly kind: 'error'
+  /** Absent when the other side could not read our id. */
+  readonly id?: RpcId
+  /** The whole error object. */
+  readonly error: Span
+  readonly code: number
+  readonly message: string
+  readonly data?: Span
+}
+
+/** A message that is none. */
+export interface RpcFault {
+  readonly kind: 'fault'
+  readonly code: -32700 | -32600
+  /** What was expected and where; quotes nothing of the message. */
+  readonly message: string
+  readonly id?: RpcId
+  /** True when it says `"jsonrpc":"2.0"`: a broken message, not noise. */
+  readonly claimed: boolean
+  readonly cause?: JsonFault
+}
+
+export type RpcMessage = RpcRequest | RpcNotification | RpcResult | RpcError | RpcFault
+
+/** Bounds of one message. */
+export interface MessageLimits {
+  /** Bytes of the whole message; no bound when left out (the transport has one). */
+  readonly maxBytes?: number
+  /** Containers within containers, default 512. */
+  readonly maxDepth?: number
+}
+
+/** Longest id that is echoed, in bytes. An id is a label, not a place to store things. */
+const MAX_ID_BYTES = 4096
+const encoder = new TextEncoder()
+
+/**
+ * Reads one message.
+ *
+ * Unknown members are kept in the bytes. `"error": null` beside a result is taken as absent.
+ *
+ * @source JSON-RPC 2.0, 4 and 5; MCP 2026-07-28, basic, messages (no batches, id never null).
+ */
+export function parseMessage(bytes: Uint8Array, limits: MessageLimits = {}): RpcMessage {
+  if (limits.maxBytes !== undefined && bytes.length > limits.maxBytes) {
+    return fault(-32600, `message of ${bytes.length} bytes exceeds ${limits.maxBytes}`, false)
+  }
+  let members: readonly Member[]
+  try {
+    const options = limits.maxDepth === undefined ? {} : { maxDepth: limits.maxDepth }
+    members = scanObject(bytes, undefined, { ...options, allowDuplicates: true })
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    return syntaxFault(bytes, error)
+  }
+  return readEnvelope(bytes, members)
+}
+
+/** Reads an id. @returns undefined for what cannot be one: null, 1.5, containers, too long. */
+export function parseId(bytes: Uint8Array, member: Member): RpcId | undefined {
+  if (member.value.end - member.value.start > MAX_ID_BYTES) return undefined
+  const json = textOf(bytes, member.value)
+  if (member.type === 'string') {
+    return { type: 'string', value: readString(bytes, member.value), json }
+  }
+  if (member.type !== 'number') return undefined
+  if (/^-?\d+$/.test(json)) return { type: 'integer', value: json === '-0' ? '0' : json, json }
+  const number = Number(json)
+  if (!Number.isSafeInteger(number)) return undefined
+  return { type: 'integer', value: String(number === 0 ? 0 : number), json }
+}
+
+/** An id of our own. @param value a string or a safe integer. */
+export function createId(value: string | number): RpcId {
+  const type = typeof value === 'string' ? 'string' : 'integer'
+  return { type, value: String(value), json: JSON.stringify(value) }
+}
+
+/** A map key: different for the string `"1"` and the number `1`. */
+export function idKey(id: RpcId): string {
+  return `${id.type === 'string' ? 's' : 'i'}:${id.value}`
+}
+
+/** A request around raw params. @param params an object's JSON bytes. */
+export function encodeRequest(id: RpcId, method: string, params?: Uint8Array): Uint8Array {
+  return encodeMessage(`"id":${id.json},"method":${JSON.stringify(method)}`, 'params', params)
+}
+
+/** A notification around raw params. */
+export function encodeNotification(method: string, params?: Uint8Array): Uint8Array {
+  return encodeMessage(`"method":${JSON.stringify(method)}`, 'params', params)
+}
+
+/** An answer around a raw result. */
+export function encodeResult(id: RpcId, result: Uint8Array): Uint8Array {
+  return encodeMessage(`"id":${id.json}`, 'result', result)
+}
+
+/**
+ * An error answer.
+ *
+ * @param id absent only when it could not be read; then the member is left out (MCP 2025-11-25 on).
+ * @param error `data` is raw JSON bytes.
+ */
+export function encodeError(
+  id: RpcId | undefined,
+  error: { readonly code: number; readonly message: string; readonly data?: Uint8Array },
+): Uint8Array {
+  const parts = [
+    encoder.encode(`{"code":${error.code},"message":${JSON.stringify(error.message)}`),
+    ...(error.data === undefined ? [] : [encoder.encode(',"data":'), error.data]),
+    encoder.encode('}'),
+  ]
+  return encodeMessage(id === undefined ? '' : `"id":${id.json}`, 'error', concat(parts))
+}
+
+function encodeMessage(head: string, key: string, value: Uint8Array | undefined): Uint8Array {
+  const start = `{"jsonrpc":"2.0"${head === '' ? '' : ','}${head}`
+  if (value === undefined) return encoder.encode(`${start}}`)
+  return concat([encoder.encode(`${start},"${key}":`), value, encoder.encode('}')])
+}
+
+function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage {
+  const named = (key: string): Member | undefined => findMember(members, key)
+  const version = named('jsonrpc')
+  const claimed = version?.type === 'string' && readString(bytes, version.value) === '2.0'
+  const idMember = named('id')
+  const repeated = repeatedKey(members)
+  const id = idMember && repeated !== 'id' ? parseId(bytes, idMember) : undefined
+  const refuse = (message: string): RpcFault => fault(-32600, message, claimed, id)
+  if (repeated !== undefined) return refuse(`the member ${repeated} is repeated in the message`)
+  if (!claimed) return refuse('expected "jsonrpc":"2.0"')
+
+  const method = named('method')
+  const result = named('result')
+  const error = named('error')
+  const failed = error !== undefined && !(error.type === 'null' && result !== undefined)
+  if ([method !== undefined, result !== undefined, failed].filter(Boolean).length !== 1) {
+    return refuse('expected exactly one of method, result and error')
+  }
+  // An error may answer a message whose id could not be read: no id, or null.
+  const nameless = idMember === undefined || (failed && idMember.type === 'null')
+  if (!nameless && id === undefined) return refuse('id must be a string or a whole number')
+  if (method !== undefined) return readCall(bytes, members, method, id, refuse)
+  if (failed) return readError(bytes, members, error, id, refuse)
+  if (id === undefined) return refuse('a result must carry the id of its request')
+  return { kind: 'result', bytes, members, id, result: result! }
+}
+
+function readCall(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  method: Member,
+  id: RpcId | undefined,
+  refuse: (message: string) => RpcFault,
+): RpcMessage {
+  if (method.type !== 'string') return refuse('method must be a string')
+  const params = findMember(members, 'params')
+  if (params !== undefined && params.type !== 'object') return refuse('params must be an object')
+  const call = {
+    bytes,
+    members,
+    method: readString(bytes, method.value),
+    ...(params === undefined ? {} : { params: params.value }),
+  }
+  return id === undefined ? { kind: 'notification', ...call } : { kind: 'request', ...call, id }
+}
+
+function readError(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  error: Member,
+  id: RpcId | undefined,
+  refuse: (message: string) => RpcFault,
+): RpcMessage {
+  if (error.type !== 'object') return refuse('error must be an object')
+  const inner = scanObject(bytes, error.value, { validated: true, allowDuplicates: true })
+  const repeated = repeatedKey(inner)
+  if (repeated !== undefined) return refuse(`the member ${repeated} is repeated in the error`)
+  const code = findMember(inner, 'code')
+  const message = findMember(inner, 'message')
+  const data = findMember(inner, 'data')
+  const number = code?.type === 'number' ? Number(textOf(bytes, code.value)) : Number.NaN
+  if (!Number.isSafeInteger(number)) return refuse('error.code must be a whole number')
+  return {
+    kind: 'error',
+    bytes,
+    members,
+    ...(id === undefined ? {} : { id }),
+    error: error.value,
+    code: number,
+    message: message?.type === 'string' ? readString(bytes, message.value) : '',
+    ...(data === undefined ? {} : { data: data.value }),
+  }
+}
+
+function repeatedKey(members: readonly Member[]): string | undefined {
+  const seen = new Set<string>()
+  for (const { key } of members) {
+    if (seen.has(key)) return key.slice(0, 64)
+    seen.add(key)
+  }
+  return undefined
+}
+
+function syntaxFault(bytes: Uint8Array, cause: JsonFault): RpcFault {
+  // A sound array or scalar is JSON, but not a message; anything else is not even JSON.
+  const type = cause.code === 'not_object' ? soundType(bytes) : undefined
+  if (type === undefined)
+    return fault(-32700, `not JSON: ${cause.message}`, false, undefined, cause)
+  const message =
+    type === 'array'
+      ? 'batches are not supported: send one message at a time'
+      : `expected one JSON object, got ${type}`
+  return fault(-32600, message, false, undefined, cause)
+}
+
+function soundType(bytes: Uint8Array): JsonType | undefined {
+  try {
+    return scanJson(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function fault(
+  code: RpcFault['code'],
+  message: string,
+  claimed: boolean,
+  id?: RpcId,
+  cause?: JsonFault,
+): RpcFault {
+  return {
+    kind: 'fault',
+    code,
+    message,
+    claimed,
+    ...(id === undefined ? {} : { id }),
+    ...(cause === undefined ? {} : { cause }),
+  }
+}

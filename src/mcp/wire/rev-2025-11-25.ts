@@ -1,0 +1,56 @@
+/**
+ * The frozen words of the session revisions ("legacy": `initialize`, then a session), newest
+ * 2025-11-25. Tables only. @source MCP specification 2025-11-25: lifecycle, transports, utilities.
+ */
+
+export const LEGACY_REVISION = '2025-11-25'
+
+/** Newest first; what `initialize` may agree on. */
+export const LEGACY_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+
+export type LegacyRevision = (typeof LEGACY_REVISIONS)[number]
+
+export const LEGACY_METHODS = [
+  'initialize',
+  'ping',
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+] as const
+
+/** Methods that exist only with a session; sent with modern metadata they are unknown (-32601). */
+export const SESSION_METHODS: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+])
+
+export const LEGACY_NOTIFICATIONS = {
+  initialized: 'notifications/initialized',
+  cancelled: 'notifications/cancelled',
+  progress: 'notifications/progress',
+  message: 'notifications/message',
+  rootsListChanged: 'notifications/roots/list_changed',
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+  resourceUpdated: 'notifications/resources/updated',
+} as const
+
+/** Codes that only legacy servers send. */
+export const LEGACY_ERRORS = {
+  resourceNotFound: -32002,
+  urlElicitationRequired: -32042,
+} as const
+
+export const SESSION_HEADER = 'Mcp-Session-Id'

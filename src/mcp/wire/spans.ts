@@ -1,0 +1,267 @@
+/**
+ * Spans and splices: finds the members of a JSON object or array as byte ranges and changes them
+ * without touching any other byte.
+ *
+ * The relay path reads and rewrites messages only through this file, so that unknown fields,
+ * number lexemes, white space and escapes arrive as they were sent.
+ */
+import {
+  expectEnd,
+  fail,
+  hasEscape,
+  openText,
+  scanValue,
+  skipSpace,
+  typeAt,
+  walkArray,
+  walkObject,
+  type JsonType,
+  type ScanOptions,
+  type Span,
+  type Text,
+} from './scan.ts'
+
+export type { JsonType, ScanOptions, Span } from './scan.ts'
+
+/** One member of an object. */
+export interface Member {
+  /** The key, unescaped. */
+  readonly key: string
+  /** The key with its quotes. */
+  readonly keySpan: Span
+  readonly value: Span
+  readonly type: JsonType
+}
+
+/** One item of an array. */
+export interface Item extends Span {
+  readonly type: JsonType
+}
+
+/** Replaces `span` by `bytes`; an empty span inserts, no bytes remove. */
+export interface Edit {
+  readonly span: Span
+  readonly bytes: Uint8Array
+}
+
+/** How to scan an object. */
+export interface ObjectOptions extends ScanOptions {
+  /** True keeps repeated keys in the answer instead of refusing them. Default false. */
+  readonly allowDuplicates?: boolean
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+const encoder = new TextEncoder()
+const NOTHING = new Uint8Array(0)
+
+/**
+ * Reads one object: checks the whole text (or span) strictly and tells its own members.
+ *
+ * @param at the span to read; all bytes when left out.
+ * @returns members in the order of the text. Keys are unique unless `allowDuplicates`.
+ * @throws JsonFault for anything but one sound object.
+ */
+export function scanObject(
+  bytes: Uint8Array,
+  at?: Span,
+  options?: ObjectOptions,
+): readonly Member[] {
+  const text = openText(bytes, at, options)
+  const open = skipSpace(text, text.start)
+  if (typeAt(text, open) !== 'object') fail(text, 'not_object', open, 'expected a JSON object')
+  const members: Member[] = []
+  const close = walkObject(text, open, 1, (keyStart, keyEnd, start) => {
+    const type = typeAt(text, start)
+    const end = scanValue(text, start, 1)
+    const keySpan = { start: keyStart, end: keyEnd }
+    members.push({ key: readString(bytes, keySpan), keySpan, value: { start, end }, type })
+    return end
+  })
+  expectEnd(text, close)
+  if (options?.allowDuplicates !== true) refuseDuplicates(text, members)
+  return members
+}
+
+/** Reads one array; as scanObject. */
+export function scanArray(bytes: Uint8Array, at?: Span, options?: ScanOptions): readonly Item[] {
+  const text = openText(bytes, at, options)
+  const open = skipSpace(text, text.start)
+  if (typeAt(text, open) !== 'array') fail(text, 'not_array', open, 'expected a JSON array')
+  const items: Item[] = []
+  const close = walkArray(text, open, 1, (start) => {
+    const type = typeAt(text, start)
+    const end = scanValue(text, start, 1)
+    items.push({ start, end, type })
+    return end
+  })
+  expectEnd(text, close)
+  return items
+}
+
+/** Checks that the bytes (or span) are one sound JSON value. @throws JsonFault otherwise. */
+export function scanJson(bytes: Uint8Array, at?: Span, options?: ScanOptions): JsonType {
+  const text = openText(bytes, at, options)
+  const start = skipSpace(text, text.start)
+  const type = typeAt(text, start)
+  expectEnd(text, scanValue(text, start, 0))
+  return type
+}
+
+/** The member of that key, if there is one. */
+export function findMember(members: readonly Member[], key: string): Member | undefined {
+  return members.find((member) => member.key === key)
+}
+
+/** The bytes of a span, not copied. */
+export function sliceOf(bytes: Uint8Array, span: Span): Uint8Array {
+  return bytes.subarray(span.start, span.end)
+}
+
+/** The text of a span as it stands. */
+export function textOf(bytes: Uint8Array, span: Span): string {
+  return decoder.decode(bytes.subarray(span.start, span.end))
+}
+
+/** The unescaped text of a string. @param span a scanned string with its quotes. */
+export function readString(bytes: Uint8Array, span: Span): string {
+  const start = span.start + 1
+  const end = span.end - 1
+  // Keys are short and plain nearly always; a decoder call costs more than this loop.
+  if (end - start <= 24) {
+    let plain = ''
+    let at = start
+    for (; at < end; at += 1) {
+      const byte = bytes[at]!
+      if (byte >= 0x80 || byte === 0x5c) break
+      plain += String.fromCharCode(byte)
+    }
+    if (at === end) return plain
+  }
+  if (!hasEscape(bytes, span)) return decoder.decode(bytes.subarray(start, end))
+  return JSON.parse(textOf(bytes, span)) as string
+}
+
+/** The value of a span that was scanned before, parsed. Numbers beyond 2^53 lose digits here. */
+export function readValue(bytes: Uint8Array, span?: Span): unknown {
+  return JSON.parse(span === undefined ? decoder.decode(bytes) : textOf(bytes, span))
+}
+
+/** The JSON text of a value, as bytes. */
+export function encodeJson(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value))
+}
+
+/**
+ * Applies edits in one copy; every byte outside of them stays.
+ *
+ * @param edits in any order; those at one place apply in the order given.
+ * @throws RangeError when two overlap: our own mistake, never the text's.
+ */
+export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
+  if (edits.length === 0) return bytes
+  const ordered = edits.toSorted(
+    (one, other) => one.span.start - other.span.start || one.span.end - other.span.end,
+  )
+  let length = bytes.length
+  let last = 0
+  for (const { span, bytes: insert } of ordered) {
+    if (span.start < last || span.end < span.start || span.end > bytes.length) {
+      throw new RangeError(`edits must not overlap: ${span.start}-${span.end} after ${last}`)
+    }
+    length += insert.length - (span.end - span.start)
+    last = span.end
+  }
+  const result = new Uint8Array(length)
+  let from = 0
+  let to = 0
+  for (const { span, bytes: insert } of ordered) {
+    result.set(bytes.subarray(from, span.start), to)
+    to += span.start - from
+    result.set(insert, to)
+    to += insert.length
+    from = span.end
+  }
+  result.set(bytes.subarray(from), to)
+  return result
+}
+
+/** Sets (bytes) or removes (undefined) members, by key. */
+export type Changes = Readonly<Record<string, Uint8Array | undefined>>
+
+/**
+ * The edits that bring an object's members to `changes`: a member that exists keeps its place and
+ * key, a new one goes to the end, commas are kept right.
+ *
+ * @param members of this object, as scanned: all of them.
+ * @param object the object's span; only its opening brace is looked at.
+ */
+export function memberEdits(members: readonly Member[], object: Span, changes: Changes): Edit[] {
+  const edits: Edit[] = []
+  let lastKept: Member | undefined
+  members.forEach((member, index) => {
+    if (!Object.hasOwn(changes, member.key)) lastKept = member
+    else if (changes[member.key] !== undefined) {
+      edits.push({ span: member.value, bytes: changes[member.key]! })
+      lastKept = member
+    } else edits.push({ span: removalSpan(members, index, lastKept !== undefined), bytes: NOTHING })
+  })
+  const added = Object.keys(changes).filter(
+    (key) => changes[key] !== undefined && findMember(members, key) === undefined,
+  )
+  if (added.length > 0) {
+    const place = lastKept?.value.end ?? object.start + 1
+    const parts = added.flatMap((key, index) => [
+      encoder.encode(`${index > 0 || lastKept ? ',' : ''}${JSON.stringify(key)}:`),
+      changes[key]!,
+    ])
+    edits.push({ span: { start: place, end: place }, bytes: concat(parts) })
+  }
+  return edits
+}
+
+/** The bytes with the members of one object changed. @throws JsonFault when it is no object. */
+export function setMembers(bytes: Uint8Array, object: Span | undefined, changes: Changes) {
+  const start = skipSpace(openText(bytes, object), object?.start ?? 0)
+  const members = scanObject(bytes, object)
+  return splice(bytes, memberEdits(members, { start, end: object?.end ?? bytes.length }, changes))
+}
+
+/** The bytes with one member set, in its place or at the end. */
+export function setMember(bytes: Uint8Array, object: Span, key: string, value: Uint8Array) {
+  return setMembers(bytes, object, { [key]: value })
+}
+
+/** The bytes without that member; the same bytes when there is none. */
+export function removeMember(bytes: Uint8Array, object: Span, key: string): Uint8Array {
+  return setMembers(bytes, object, { [key]: undefined })
+}
+
+/** One buffer of all parts. */
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    result.set(part, at)
+    at += part.length
+  }
+  return result
+}
+
+/** Takes the comma before it when something kept stands before, else the comma after it. */
+function removalSpan(members: readonly Member[], index: number, keptBefore: boolean): Span {
+  const member = members[index]!
+  const before = members[index - 1]
+  const after = members[index + 1]
+  if (keptBefore && before) return { start: before.value.end, end: member.value.end }
+  return { start: member.keySpan.start, end: after?.keySpan.start ?? member.value.end }
+}
+
+function refuseDuplicates(text: Text, members: readonly Member[]): void {
+  const seen = new Set<string>()
+  for (const { key, keySpan } of members) {
+    if (seen.has(key)) {
+      fail(text, 'duplicate_key', keySpan.start, 'a key must not be repeated', keySpan.end)
+    }
+    seen.add(key)
+  }
+}

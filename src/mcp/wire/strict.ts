@@ -1,0 +1,81 @@
+/**
+ * The stricter reading for arguments: refuses what two sound readers may understand differently,
+ * so that policy sees exactly what the peer will get.
+ *
+ * Refused beyond the grammar: repeated keys, lone surrogates, NUL or a byte order mark in a key,
+ * numbers that no double can hold. A byte order mark within a string value is content and passes.
+ */
+import {
+  expectEnd,
+  fail,
+  hasEscape,
+  openText,
+  scanString,
+  scanValue,
+  skipSpace,
+  typeAt,
+  walkArray,
+  walkObject,
+  type ScanOptions,
+  type Span,
+  type Text,
+} from './scan.ts'
+import { readString, textOf } from './spans.ts'
+
+/**
+ * Checks a value strictly, at every depth.
+ *
+ * @param at the value's span; all bytes when left out.
+ * @throws JsonFault for the first offence.
+ */
+export function checkStrict(bytes: Uint8Array, at?: Span, options?: ScanOptions): void {
+  const text = openText(bytes, at, { ...options, validated: false })
+  expectEnd(text, checkValue(text, skipSpace(text, text.start), 0))
+}
+
+function checkValue(text: Text, position: number, depth: number): number {
+  switch (typeAt(text, position)) {
+    case 'object':
+      return checkObject(text, position, depth + 1)
+    case 'array':
+      return walkArray(text, position, depth + 1, (item) => checkValue(text, item, depth + 1))
+    case 'string': {
+      const end = scanString(text, position)
+      checkSurrogates(text, { start: position, end })
+      return end
+    }
+    case 'number': {
+      const end = scanValue(text, position, depth)
+      if (!Number.isFinite(Number(textOf(text.bytes, { start: position, end })))) {
+        fail(text, 'number_range', position, 'a number must fit a double')
+      }
+      return end
+    }
+    case 'boolean':
+    case 'null':
+      return scanValue(text, position, depth)
+  }
+}
+
+function checkObject(text: Text, position: number, depth: number): number {
+  const seen = new Set<string>()
+  return walkObject(text, position, depth, (start, end, value) => {
+    const key = readString(text.bytes, { start, end })
+    if (seen.has(key)) fail(text, 'duplicate_key', start, 'a key must not be repeated', end)
+    if (key.includes('\0')) fail(text, 'nul_in_key', start, 'a key must not hold NUL', end)
+    if (key.includes('\uFEFF')) {
+      fail(text, 'bom', start, 'a key must not hold a byte order mark', end)
+    }
+    checkSurrogates(text, { start, end })
+    seen.add(key)
+    return checkValue(text, value, depth)
+  })
+}
+
+/** UTF-8 was checked, so only an escape can bring half a pair. */
+function checkSurrogates(text: Text, string: Span): void {
+  if (!hasEscape(text.bytes, string)) return
+  if (!readString(text.bytes, string).isWellFormed()) {
+    fail(text, 'lone_surrogate', string.start, 'a surrogate must come in a pair', string.end)
+  }
+}
