@@ -118,9 +118,14 @@ async function sendAndSettle(
   task: TaskRecord | undefined,
 ): Promise<Dispatched> {
   const outcome = await send(ports, call, passed, exchange)
+  // The record and the task keep the peer's own outcome; the door gets it in its own protocol.
+  const back = ports.translator.outcome(outcome, call.native.protocol)
+  if (back.dropped.length > 0) {
+    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: back.dropped } })
+  }
   const result: Dispatched = {
     callId: call.callId,
-    outcome,
+    outcome: back.value,
     ...(passed.approvalId === undefined ? {} : { approvalId: passed.approvalId }),
   }
   if (task === undefined) {
@@ -153,20 +158,20 @@ async function send(
 
   const translated = translateRequest(ports, call)
   if ('state' in translated) return translated
+  if (translated.dropped.length > 0) {
+    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: translated.dropped } })
+  }
   let left = false
-  const outcome = await upstream
-    .call(translated.call, exchange, (facts) => {
-      left = true
-      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
-    })
-    // An adapter resolves to an outcome whatever the peer does; a throw is our own fault and must not lose what left.
-    .catch((error: unknown): Outcome => adapterFault(error, left))
-  if (exchange.stopReason() === 'caller_gone') ports.ledger.callerGone(call.callId)
-  const back = ports.translator.outcome(outcome, call.native.protocol)
-  const dropped = [...translated.dropped, ...back.dropped]
-  if (dropped.length > 0)
-    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: dropped } })
-  return back.value
+  exchange.onGone?.(() => ports.ledger.callerGone(call.callId))
+  return (
+    upstream
+      .call(translated.call, exchange, (facts) => {
+        left = true
+        ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+      })
+      // An adapter resolves to an outcome whatever the peer does; a throw is our own fault and must not lose what left.
+      .catch((error: unknown): Outcome => adapterFault(error, left))
+  )
 }
 
 function translateRequest(

@@ -1,0 +1,13 @@
+/** Plain values as native bytes, for translated messages. */
+import type { JsonText, Native, Protocol } from '../core/words/native.ts'
+
+/** A JSON text of ours: the value is already known. */
+export function jsonTextOf(value: unknown): JsonText {
+  const bytes = new TextEncoder().encode(JSON.stringify(value))
+  return { bytes, value: () => value }
+}
+
+/** The same, marked with protocol and revision. */
+export function nativeOf(protocol: Protocol, revision: string, value: unknown): Native {
+  return { protocol, revision, ...jsonTextOf(value) }
+}
