@@ -1,0 +1,142 @@
+/**
+ * A document: one file's bytes as they were read, with what is needed to cite them.
+ *
+ * Everything here comes from one reading, so text, lines, version and digest always agree, also
+ * when the file changes in the next moment.
+ */
+import { constants } from 'node:fs'
+import { open, realpath } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Format } from './header.ts'
+import { parseHeader } from './header.ts'
+import { findHeadings } from './headings.ts'
+import { findLineStarts } from './lines.ts'
+import type { Audience } from './readers.ts'
+import { digestOf, versionOf } from './versions.ts'
+import type { FoundFile } from './walk.ts'
+import { stampOf } from './walk.ts'
+
+/** Larger files are left out. */
+export const MAX_FILE_BYTES = 16 * 1_048_576
+/** Some file systems count whole seconds: a file this young may change again under the same stamp. */
+const SETTLED_AFTER_MS = 2_000
+
+/** One document as it stands. */
+export interface Document {
+  /** `<folder>/<relative path>`, with `/`. */
+  readonly id: string
+  readonly uri: string
+  readonly title: string
+  readonly version: string
+  /** `sha256:` and 64 hex digits, of the file's bytes. */
+  readonly digest: string
+  readonly format: Format
+  readonly mediaType: string
+  /** Size of the file. */
+  readonly bytes: number
+  /** ISO string. */
+  readonly modifiedAt: string
+  readonly text: string
+  /** Where each line begins; its length is the number of lines. */
+  readonly lineStarts: Uint32Array
+  readonly audience: Audience
+}
+
+/** What one reading of a file gave. */
+export interface Reading {
+  readonly document: Omit<Document, 'audience'>
+  /** The readers that the document names itself. */
+  readonly readers: readonly string[] | undefined
+  readonly stamp: string
+  /** False when the file is so young that it may have changed without a new stamp. */
+  readonly settled: boolean
+}
+
+const MEDIA_TYPES: Readonly<Record<Format, string>> = {
+  markdown: 'text/markdown',
+  text: 'text/plain',
+  yaml: 'application/yaml',
+  json: 'application/json',
+}
+
+/** The URI of a document: its id with every segment percent-encoded. */
+export function documentUri(id: string): string {
+  return `docs://${id.split('/').map(encodeURIComponent).join('/')}`
+}
+
+/** Reads a file as a document, or says why it is left out. */
+export async function readDocument(
+  id: string,
+  found: FoundFile,
+): Promise<Reading | { readonly reason: string }> {
+  const read = await readBytes(found.file)
+  if ('reason' in read) return read
+  const { bytes, stats } = read
+  const text = decodeText(bytes)
+  if (text === undefined) return { reason: 'it is not valid UTF-8' }
+  const header = parseHeader(found.format, text)
+  if ('reason' in header) return header
+  const digest = digestOf(bytes)
+  const lineStarts = findLineStarts(text)
+  const document = {
+    id,
+    uri: documentUri(id),
+    title: header.title ?? firstHeading(found.format, text, lineStarts) ?? basename(found.path),
+    version: versionOf(header.version, digest),
+    digest,
+    format: found.format,
+    mediaType: MEDIA_TYPES[found.format],
+    bytes: bytes.byteLength,
+    modifiedAt: stats.mtime.toISOString(),
+    text,
+    lineStarts,
+  }
+  const settled = Date.now() - Number(stats.mtimeMs) > SETTLED_AFTER_MS
+  return { document, readers: header.readers, stamp: stampOf(stats), settled }
+}
+
+async function readBytes(
+  file: string,
+): Promise<
+  | { readonly bytes: Buffer; readonly stats: Awaited<ReturnType<typeof statsOf>> }
+  | { readonly reason: string }
+> {
+  // No link is followed any more and a pipe does not block: the path was resolved just before.
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+  const handle = await open(file, flags).catch(() => undefined)
+  if (handle === undefined) return { reason: 'it cannot be read' }
+  try {
+    const stats = await statsOf(handle)
+    if (!stats.isFile()) return { reason: 'it is not a file' }
+    if (stats.size > BigInt(MAX_FILE_BYTES)) {
+      return { reason: `it has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are served` }
+    }
+    const bytes = await handle.readFile()
+    if (bytes.byteLength > MAX_FILE_BYTES) return { reason: 'it grew while it was read' }
+    // A folder of the path may have been swapped for a link since the walk.
+    if ((await realpath(file)) !== file) return { reason: 'a link took its place' }
+    return { bytes, stats }
+  } catch {
+    return { reason: 'it cannot be read' }
+  } finally {
+    await handle.close()
+  }
+}
+
+function statsOf(handle: Awaited<ReturnType<typeof open>>) {
+  return handle.stat({ bigint: true })
+}
+
+function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    // The byte order mark stays: the text must encode to the very bytes of the file.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function firstHeading(format: Format, text: string, lineStarts: Uint32Array): string | undefined {
+  if (format !== 'markdown') return undefined
+  return findHeadings(format, text, lineStarts).find((heading) => heading.level === 1)?.text
+}
