@@ -4,6 +4,7 @@
  * Everything here comes from one reading, so text, lines, version and digest always agree, also
  * when the file changes in the next moment.
  */
+import type { BigIntStats } from 'node:fs'
 import { constants } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -91,22 +92,24 @@ export async function readDocument(
     text,
     lineStarts,
   }
-  const settled = Date.now() - Number(stats.mtimeMs) > SETTLED_AFTER_MS
+  const settled = isSettled(stats)
   return { document, readers: header.readers, stamp: stampOf(stats), settled }
+}
+
+/** Whether a file is old enough that any further change shows in its stamp. */
+export function isSettled(stats: BigIntStats): boolean {
+  return Date.now() - Number(stats.mtimeMs) > SETTLED_AFTER_MS
 }
 
 async function readBytes(
   file: string,
-): Promise<
-  | { readonly bytes: Buffer; readonly stats: Awaited<ReturnType<typeof statsOf>> }
-  | { readonly reason: string }
-> {
+): Promise<{ readonly bytes: Buffer; readonly stats: BigIntStats } | { readonly reason: string }> {
   // No link is followed any more and a pipe does not block: the path was resolved just before.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
   const handle = await open(file, flags).catch(() => undefined)
   if (handle === undefined) return { reason: 'it cannot be read' }
   try {
-    const stats = await statsOf(handle)
+    const stats = await handle.stat({ bigint: true })
     if (!stats.isFile()) return { reason: 'it is not a file' }
     if (stats.size > BigInt(MAX_FILE_BYTES)) {
       return { reason: `it has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are served` }
@@ -121,10 +124,6 @@ async function readBytes(
   } finally {
     await handle.close()
   }
-}
-
-function statsOf(handle: Awaited<ReturnType<typeof open>>) {
-  return handle.stat({ bigint: true })
 }
 
 function decodeText(bytes: Uint8Array): string | undefined {

@@ -7,7 +7,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Document, Reading } from './document.ts'
-import { readDocument } from './document.ts'
+import { isSettled, readDocument } from './document.ts'
 import type { FolderRules, RulesMistakes } from './folder-rules.ts'
 import { parseFolderRules, RULES_FILE } from './folder-rules.ts'
 import type { Audience } from './readers.ts'
@@ -16,6 +16,9 @@ import type { FoundFile, SkippedFile } from './walk.ts'
 import { inspectFile, stampOf, walkFolder } from './walk.ts'
 
 const MAX_FILES = 50_000
+const READ_AT_ONCE = 8
+/** A stamp that never counts as the same. */
+const UNSETTLED = ''
 const NOBODY: Audience = []
 const NO_RULES: FolderRules = { readers: [], tokens: [], secretFiles: [] }
 
@@ -63,7 +66,7 @@ export function createFolder(
   const entries = new Map<string, Entry>()
   let skipped: readonly SkippedFile[] = []
   let rules: FolderRules | RulesMistakes = NO_RULES
-  let rulesStamp = ''
+  let rulesStamp = UNSETTLED
 
   const idOf = (path: string): string => `${name}/${path}`
   const forget = (path: string): boolean => {
@@ -93,10 +96,11 @@ export function createFolder(
   }
   const refreshRules = async (): Promise<void> => {
     const stamp = await rulesStampOf(root, rules)
-    if (stamp === rulesStamp) return
+    if (stamp === rulesStamp && stamp !== UNSETTLED) return
     rules = await readRules(root, lookupEnvironment)
-    // Taken before reading and completed after it: a change in between is seen next time.
-    rulesStamp = isMistaken(rules) ? '' : await rulesStampOf(root, rules)
+    // A stamp that was not the same before and after is not trusted: they are read again next time.
+    const after = await rulesStampOf(root, rules)
+    rulesStamp = after === stamp && !isMistaken(rules) ? after : UNSETTLED
     for (const entry of entries.values()) {
       if (isSecret(rules, entry.found.file)) forget(entry.found.path)
       else place(entry)
@@ -111,7 +115,9 @@ export function createFolder(
       const walked = await walkFolder(root, MAX_FILES)
       const paths = new Set(walked.files.map((found) => found.path))
       for (const path of entries.keys()) if (!paths.has(path)) forget(path)
-      for (const found of walked.files) await take(found)
+      for (let at = 0; at < walked.files.length; at += READ_AT_ONCE) {
+        await Promise.all(walked.files.slice(at, at + READ_AT_ONCE).map(take))
+      }
       skipped = walked.skipped
     },
     async refreshOne(id) {
@@ -177,8 +183,11 @@ function withAudience(
 
 async function rulesStampOf(root: string, rules: FolderRules | RulesMistakes): Promise<string> {
   const files = [join(root, RULES_FILE), ...(isMistaken(rules) ? [] : rules.secretFiles)]
-  const stamps = files.map((file) => stat(file, { bigint: true }).then(stampOf, () => 'absent'))
-  return (await Promise.all(stamps)).join(' ')
+  const stats = await Promise.all(
+    files.map((file) => stat(file, { bigint: true }).catch(() => undefined)),
+  )
+  if (stats.some((each) => each !== undefined && !isSettled(each))) return UNSETTLED
+  return stats.map((each) => (each === undefined ? 'absent' : stampOf(each))).join(' ')
 }
 
 async function readRules(

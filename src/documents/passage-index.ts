@@ -18,6 +18,8 @@ import { countUnit, termsOf } from './terms.ts'
 
 /** Candidates taken from one table by its own ranking before the final score. */
 const MAX_CANDIDATES = 500
+/** Documents written in one transaction: FTS5 does much of its work when one ends. */
+const BATCH = 64
 /** Of a very long passage (a minified file is one line) only the beginning is scored. */
 const MAX_SCORED_CHARACTERS = 65_536
 /** The usual constants of BM25 (Robertson and Zaragoza, 2009). */
@@ -102,10 +104,26 @@ export function openPassageIndex(): PassageIndex {
     }
     rowsOf.set(document.id, { table, rows })
   }
+  const pending = new Map<string, Document | undefined>()
+  const flush = (): void => {
+    if (pending.size === 0) return
+    inTransaction(database, () => {
+      for (const [id, document] of pending) {
+        if (document === undefined) remove(id)
+        else put(document)
+      }
+    })
+    pending.clear()
+  }
+  const write = (id: string, document: Document | undefined): void => {
+    pending.set(id, document)
+    if (pending.size >= BATCH) flush()
+  }
   return {
-    put: (document) => inTransaction(database, () => put(document)),
-    remove: (id) => inTransaction(database, () => remove(id)),
+    put: (document) => write(document.id, document),
+    remove: (id) => write(id, undefined),
     search(units, share, principal) {
+      flush()
       if (units.length === 0) return []
       const visible = [...tables.values()].filter(
         (table) => table.passages.size > 0 && mayRead(table.audience, principal),
@@ -121,11 +139,16 @@ function createTable(database: DatabaseSync, name: string, audience: Audience): 
   database.exec(
     `create virtual table ${name} using fts5(terms, content='', contentless_delete=1, tokenize='ascii')`,
   )
+  const insert = database.prepare(`insert into ${name} (rowid, terms) values (?, ?)`)
+  const remove = database.prepare(`delete from ${name} where rowid = ?`)
+  // FTS5 may report a row id of its own tables that no number of ours can hold.
+  insert.setReadBigInts(true)
+  remove.setReadBigInts(true)
   return {
     name,
     audience,
-    insert: database.prepare(`insert into ${name} (rowid, terms) values (?, ?)`),
-    remove: database.prepare(`delete from ${name} where rowid = ?`),
+    insert,
+    remove,
     find: database.prepare(
       `select rowid from ${name} where ${name} match ? order by rank, rowid limit ${MAX_CANDIDATES}`,
     ),
