@@ -155,3 +155,11 @@ test('whatever news come in whatever order, states move only along the table and
     }),
   )
 })
+
+test('a follower is owed once: news of work that goes on leave its lease alone', () => {
+  expect(step(task('submitted'), working, NOW, true).commit.effects).toEqual([{ do: 'follow' }])
+  expect(step(task('working'), working, NOW, true).commit.effects).toBeUndefined()
+  expect(step(task('input_required'), working, NOW, true).commit.effects).toEqual([
+    { do: 'follow' },
+  ])
+})

@@ -57,21 +57,14 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
     verdict: completed && judged ? { state: 'pending' } : task.verdict,
     updatedAt: now,
   }
-  const follow = state === 'working' || state === 'auth_required'
-  const effects: readonly Effect[] =
-    completed && judged
-      ? [{ do: 'judge' }]
-      : follow
-        ? [{ do: 'follow' }]
-        : state === 'unknown'
-          ? [{ do: 'find' }]
-          : []
+  const follow = isFollowed(state)
+  const effects = owed(task.state, state, completed && judged)
   const moved = state !== task.state
   return {
     commit: {
       next,
       writes: collected.writes,
-      effects,
+      ...(effects === undefined ? {} : { effects }),
       ...(moved
         ? {
             entry: {
@@ -84,6 +77,18 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
     late: false,
     follow,
   }
+}
+
+/** What is owed after a move. Undefined leaves a running follower its lease: it is owed already. */
+function owed(from: TaskState, to: TaskState, judge: boolean): readonly Effect[] | undefined {
+  if (judge) return [{ do: 'judge' }]
+  if (to === 'unknown') return from === 'unknown' ? undefined : [{ do: 'find' }]
+  if (!isFollowed(to)) return []
+  return isFollowed(from) ? undefined : [{ do: 'follow' }]
+}
+
+function isFollowed(state: TaskState): boolean {
+  return state === 'working' || state === 'auth_required'
 }
 
 /** The task state an outcome of its call or of the peer means. */

@@ -1,0 +1,282 @@
+/**
+ * The catalogue: what every peer offers, under the names callers use, as far as pins and policy let it be seen.
+ *
+ * A peer that is down takes only its own capabilities away, and lists say so. Whoever is asked never waits for the slowest
+ * peer longer than `patienceMs`.
+ */
+import type { Catalogue, ListKind, Listing } from '../../core/ports/catalogue.ts'
+import type { PolicyCheck } from '../../core/ports/checks.ts'
+import type { Peer } from '../../core/ports/peer.ts'
+import type { Capability, LeftOut } from '../../core/words/capability.ts'
+import type { PinState } from '../../core/words/pin.ts'
+import type { Principal } from '../../core/words/principal.ts'
+import type { Route } from '../../core/words/route.ts'
+import { type Links, createLinks } from './links.ts'
+import {
+  type Clash,
+  type NamingRules,
+  type RouteTable,
+  type Row,
+  buildRouteTable,
+  routeOf,
+} from './route-table.ts'
+import { type Patience, type Slot, openSlots, within } from './slots.ts'
+import { compileTemplate } from './uri-template.ts'
+
+export interface CataloguePorts {
+  /** In the order of the configuration. */
+  readonly peers: readonly Peer[]
+  readonly naming: NamingRules
+  readonly policy: PolicyCheck
+  /** Records a first sight, or says how this definition stands to what was accepted. */
+  sight(peer: Peer, capability: Capability): PinState
+  /** How a route stands now, without recording. */
+  pinState(route: Route): PinState
+}
+
+/** One peer as `up` and `ls` report it. */
+export interface PeerView {
+  readonly peer: Peer
+  readonly capabilities: readonly {
+    readonly capability: Capability
+    readonly exposed: string
+    readonly withdrawn: boolean
+  }[]
+  readonly leftOut: readonly LeftOut[]
+  readonly error?: string
+}
+
+export interface OpenCatalogue extends Catalogue {
+  /** Everything, for operators: waits for every peer to settle, at most `timeoutMs`. */
+  view(timeoutMs: number): Promise<readonly PeerView[]>
+  /** Definition and route of one capability by its own name, wherever it stands. */
+  find(peer: string, name: string, kinds?: readonly Capability['kind'][]): Promise<Row | undefined>
+  definitionOf(route: Route): Capability | undefined
+  /** A pin was accepted: lists are made anew. */
+  refresh(): void
+  close(): void
+}
+
+const LIST_TTL_MS = 60_000
+const MAX_LINKS = 10_000
+const KINDS: readonly ListKind[] = ['tool', 'resource', 'template', 'prompt']
+
+/** Starts every peer in the background and keeps the table as they come, change and go. */
+export function createCatalogue(ports: CataloguePorts, patience: Patience): OpenCatalogue {
+  const listeners = new Set<(kind: ListKind) => void>()
+  const state: State = {
+    ports,
+    links: createLinks(MAX_LINKS),
+    slots: [],
+    table: undefined,
+    clashes: [],
+  }
+  const changed = (): void => {
+    state.table = undefined
+    for (const listener of listeners) for (const kind of KINDS) listener(kind)
+  }
+  const slots = openSlots(
+    ports.peers,
+    patience,
+    (peer, capability) => void ports.sight(peer, capability),
+    changed,
+  )
+  state.slots = slots.all
+
+  return {
+    async list(kind, principal) {
+      await slots.patient()
+      return listOf(state, kind, principal)
+    },
+    async resolve(kind, exposed, principal) {
+      const found = lookUp(state, kind, exposed, principal)
+      if (found !== undefined || state.slots.every((slot) => slot.done)) return found
+      await slots.settled(patience.firstMs)
+      return lookUp(state, kind, exposed, principal)
+    },
+    linked(principal, peer, uris) {
+      for (const uri of uris) state.links.add(principal.id, peer, uri)
+    },
+    async instructions() {
+      await slots.patient()
+      return instructionsOf(state.slots)
+    },
+    onChanged(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async view(timeoutMs) {
+      await slots.settled(timeoutMs)
+      return viewOf(state)
+    },
+    async find(peer, name, kinds = ['tool', 'agent', 'prompt', 'resource', 'template']) {
+      const slot = state.slots.find((candidate) => candidate.peer.name === peer)
+      if (slot === undefined) return undefined
+      await within(patience.firstMs, slot.settled)
+      return [...allRows(tableOf(state))].find(
+        ({ route }) =>
+          route.peer === peer && route.capability === name && kinds.includes(route.kind),
+      )
+    },
+    definitionOf: (route) => definitionOf(state.slots, route),
+    refresh: changed,
+    close: slots.close,
+  }
+}
+
+interface State {
+  readonly ports: CataloguePorts
+  readonly links: Links
+  slots: readonly Slot[]
+  table: RouteTable | undefined
+  clashes: readonly Clash[]
+}
+
+function tableOf(state: State): RouteTable {
+  if (state.table !== undefined) return state.table
+  const offers = state.slots.flatMap(({ peer, listing }) =>
+    listing === undefined ? [] : [{ peer, capabilities: listing.capabilities }],
+  )
+  const built = buildRouteTable(offers, state.ports.naming)
+  state.clashes = built.clashes
+  state.table = built.table
+  return built.table
+}
+
+function instructionsOf(slots: readonly Slot[]): string | undefined {
+  const given = slots.flatMap(({ peer, listing }) =>
+    listing?.instructions === undefined
+      ? []
+      : [`## ${peer.name} (its own words)\n${listing.instructions}`],
+  )
+  return given.length === 0 ? undefined : given.join('\n\n')
+}
+
+function listOf(state: State, kind: ListKind, principal: Principal): Listing {
+  const { ports, slots } = state
+  const table = tableOf(state)
+  const missing: { peer: string; reason: string }[] = []
+  for (const slot of slots) {
+    if (slot.error !== undefined) missing.push({ peer: slot.peer.name, reason: slot.error })
+    else if (!slot.done && slot.listing === undefined)
+      missing.push({ peer: slot.peer.name, reason: 'still starting' })
+    for (const left of slot.listing?.leftOut ?? [])
+      if (kindMatches(left.kind, kind))
+        missing.push({ peer: left.peer, reason: `${left.name}: ${left.reason}` })
+  }
+  for (const clash of state.clashes)
+    missing.push({ peer: clash.peer, reason: `${clash.name}: ${clash.reason}` })
+  const items = []
+  for (const [exposed, row] of table[kind]) {
+    if (slots.find((slot) => slot.peer.name === row.route.peer)?.error !== undefined) continue
+    if (!ports.policy.visible(principal, row.route)) continue
+    if (ports.pinState(row.route) === 'changed') {
+      missing.push({
+        peer: row.route.peer,
+        reason: `${row.route.capability}: its definition changed; comity pins shows the difference`,
+      })
+      continue
+    }
+    items.push({ exposed, definition: row.definition })
+  }
+  return {
+    items,
+    missing,
+    ttlMs: slots.every((slot) => slot.done && slot.error === undefined) ? LIST_TTL_MS : 0,
+    allFailed: slots.length > 0 && slots.every((slot) => slot.error !== undefined),
+  }
+}
+
+function lookUp(
+  state: State,
+  kind: ListKind,
+  exposed: string,
+  principal: Principal,
+): Route | undefined {
+  const { ports } = state
+  const listed = tableOf(state)[kind].get(exposed)?.route
+  const route = listed ?? (kind === 'resource' ? unlisted(state, exposed, principal) : undefined)
+  return route !== undefined && ports.policy.visible(principal, route) ? route : undefined
+}
+
+/** A URI outside every list: the peer that linked it to this principal, else the first whose template it fits. */
+function unlisted(state: State, uri: string, principal: Principal): Route | undefined {
+  const linker = state.links.find(principal.id, uri)
+  const slot = state.slots.find((candidate) => candidate.peer.name === linker)
+  if (slot !== undefined) return linkedRoute(slot.peer, uri)
+  for (const { route } of tableOf(state).template.values()) {
+    if (compileTemplate(route.capability)?.(uri) !== true) continue
+    return {
+      ...route,
+      exposed: uri,
+      kind: 'resource',
+      capability: uri,
+      pinned: { kind: 'template', name: route.capability },
+    }
+  }
+  return undefined
+}
+
+function linkedRoute(peer: Peer, uri: string): Route {
+  // A linked resource has no definition of its own: its fingerprint is its address.
+  const capability = {
+    peer: peer.name,
+    protocol: peer.protocol,
+    kind: 'resource',
+    name: uri,
+    fingerprint: `linked:${uri}`,
+    hints: {},
+  } as const
+  return routeOf(
+    peer,
+    { ...capability, definition: { bytes: new Uint8Array(), value: () => ({}) } },
+    uri,
+  )
+}
+
+function viewOf(state: State): readonly PeerView[] {
+  const { ports, slots } = state
+  const table = tableOf(state)
+  const { clashes } = state
+  const rows = [...allRows(table)]
+  return slots.map((slot) => {
+    const own = rows.filter(({ route }) => route.peer === slot.peer.name)
+    const capabilities = own.flatMap(({ route }) => {
+      const capability = definitionOf([slot], route)
+      return capability === undefined
+        ? []
+        : [{ capability, exposed: route.exposed, withdrawn: ports.pinState(route) === 'changed' }]
+    })
+    const clashed = clashes
+      .filter((clash) => clash.peer === slot.peer.name)
+      .map((clash): LeftOut => ({ ...clash, kind: 'tool' }))
+    return {
+      peer: slot.peer,
+      capabilities,
+      leftOut: [...(slot.listing?.leftOut ?? []), ...clashed],
+      ...(slot.error === undefined
+        ? slot.done
+          ? {}
+          : { error: 'still starting' }
+        : { error: slot.error }),
+    }
+  })
+}
+
+function definitionOf(slots: readonly Slot[], route: Route): Capability | undefined {
+  const wanted = route.pinned ?? { kind: route.kind, name: route.capability }
+  return slots
+    .find((slot) => slot.peer.name === route.peer)
+    ?.listing?.capabilities.find(
+      (capability) => capability.kind === wanted.kind && capability.name === wanted.name,
+    )
+}
+
+function* allRows(table: RouteTable): Generator<Row> {
+  for (const kind of ['tool', 'prompt', 'resource', 'template'] as const)
+    yield* table[kind].values()
+}
+
+function kindMatches(left: Capability['kind'], kind: ListKind): boolean {
+  return left === kind || (left === 'agent' && kind === 'tool')
+}

@@ -1,0 +1,144 @@
+/**
+ * The Judge: every citation resolves through the configured capability to the same bytes, and the host's own judges agree.
+ *
+ * Reads go through dispatch on behalf of the task's owner: a report that cites what its owner may not see is refused.
+ */
+import type { Dispatch } from '../../core/ports/doors.ts'
+import type { Judge } from '../../core/ports/judge.ts'
+import type { Artifact } from '../../core/words/artifact.ts'
+import type { Outcome } from '../../core/words/outcome.ts'
+import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
+import type { Route } from '../../core/words/route.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
+import { jsonTextOf, nativeOf } from '../../bridge/native-text.ts'
+import { type Citation, findCitations } from './citations.ts'
+
+/** A judge of the embedding host: reasons to refuse, and what it looked at. */
+export type HostJudge = (
+  task: TaskRecord,
+  artifacts: readonly Artifact[],
+) => Promise<{ readonly reasons: readonly string[]; readonly checks: readonly string[] }>
+
+export interface JudgePorts {
+  readonly dispatch: Dispatch
+  /** `peer/tool` as a route, undefined when there is none. */
+  routeTo(capability: string): Promise<Route | undefined>
+  /** The host's judge for an agent. */
+  hostJudge(peer: string): HostJudge | undefined
+  now(): number
+}
+
+const AT_ONCE = 8
+const READ_TIMEOUT_MS = 30_000
+const MAX_REASONS = 50
+
+export function createJudge(ports: JudgePorts): Judge {
+  return {
+    hasOwn: (task) => ports.hostJudge(task.peer) !== undefined,
+    async judge(task, artifacts) {
+      const resolveWith = task.acceptance?.citations?.resolveWith
+      const cited =
+        resolveWith === undefined
+          ? NOTHING
+          : await judgeCitations(ports, task, artifacts, resolveWith)
+      const own = (await ports.hostJudge(task.peer)?.(task, artifacts)) ?? NOTHING
+      const records =
+        task.acceptance === undefined ? [] : ['names, media types and sizes as asked for']
+      return {
+        reasons: [...cited.reasons, ...own.reasons].slice(0, MAX_REASONS),
+        checks: [...records, ...cited.checks, ...own.checks],
+      }
+    },
+  }
+}
+
+interface Judged {
+  readonly reasons: readonly string[]
+  readonly checks: readonly string[]
+}
+
+const NOTHING: Judged = { reasons: [], checks: [] }
+
+async function judgeCitations(
+  ports: JudgePorts,
+  task: TaskRecord,
+  artifacts: readonly Artifact[],
+  resolveWith: string,
+): Promise<Judged> {
+  const route = await ports.routeTo(resolveWith)
+  // Judging is tried again later: that the resolver is away says nothing about the delivery.
+  if (route === undefined)
+    throw new Error(`acceptance resolves citations with ${resolveWith}, which is not there now`)
+  const { citations, faults } = findCitations(artifacts)
+  const reasons = [...faults]
+  if (citations.length === 0) reasons.push('no citation in any artifact: nothing can be verified')
+  const queue = [...citations]
+  const work = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const refusal = await resolveCitation(ports, task, route, next.citation)
+      if (refusal !== undefined)
+        reasons.push(`${next.where}: ${sayCitation(next.citation)}: ${refusal}`)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return {
+    reasons,
+    checks: [`${citations.length} citations resolved through ${resolveWith} to the same bytes`],
+  }
+}
+
+async function resolveCitation(
+  ports: JudgePorts,
+  task: TaskRecord,
+  route: Route,
+  citation: Citation,
+): Promise<string | undefined> {
+  const args = jsonTextOf({
+    document: citation.document,
+    ...(citation.version === undefined ? {} : { version: citation.version }),
+    lines: citation.lines,
+  })
+  const { outcome } = await ports.dispatch(
+    {
+      route,
+      principal: task.owner,
+      operation: 'call',
+      native: nativeOf('mcp', '2026-07-28', { name: route.exposed, arguments: args.value() }),
+      arguments: args,
+      door: `acceptance of ${task.id}`,
+      deadlineAt: ports.now() + READ_TIMEOUT_MS,
+      trace: {},
+    },
+    {
+      signal: AbortSignal.timeout(READ_TIMEOUT_MS),
+      stopReason: () => 'deadline',
+      emit: () => undefined,
+      can: CANNOT_BE_ASKED,
+    },
+  )
+  return compare(outcome, citation)
+}
+
+function compare(outcome: Outcome, citation: Citation): string | undefined {
+  if (outcome.state !== 'completed') {
+    const detail = 'detail' in outcome ? outcome.detail : outcome.state
+    throw new Error(`a citation could not be looked up: ${detail}`)
+  }
+  const result = outcome.native.value() as {
+    structuredContent?: Record<string, unknown>
+    content?: readonly { text?: string }[]
+  }
+  if (outcome.toolError)
+    return `does not resolve (${result.content?.[0]?.text ?? 'no reason given'})`
+  const read = result.structuredContent ?? {}
+  if (read['truncated'] === true) return 'is longer than one read of the document'
+  if (read['digest'] !== citation.digest)
+    return `the document's digest is ${String(read['digest'])}, cited as ${citation.digest}`
+  if (read['text'] !== citation.quote)
+    return `the quote is not what stands there: ${JSON.stringify(String(read['text']).slice(0, 120))}`
+  return undefined
+}
+
+function sayCitation({ document, lines }: Citation): string {
+  return `${document} lines ${lines.start}-${lines.end}`
+}
