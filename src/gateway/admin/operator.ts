@@ -1,0 +1,272 @@
+/**
+ * What operators and embedding programs can do with a host: the verbs behind the CLI, the control socket and the library.
+ *
+ * Every parameter and answer is plain JSON, so a verb is the same in process and over the socket.
+ */
+import type { ArtifactRecord } from '../../core/words/artifact.ts'
+import type { Approval } from '../../core/words/approval.ts'
+import type { Verdict } from '../../core/words/acceptance.ts'
+import type { PinChange } from '../../core/words/pin.ts'
+import type { TaskState } from '../../core/words/task.ts'
+
+/** How a running verb speaks to whoever waits: events while it runs, and the signal by which it is called off. */
+export interface Live {
+  readonly signal: AbortSignal
+  event(event: LiveEvent): void
+}
+
+export type LiveEvent =
+  | {
+      readonly event: 'progress'
+      readonly progress?: number
+      readonly total?: number
+      readonly message?: string
+    }
+  | { readonly event: 'log'; readonly level: string; readonly text: string }
+  | {
+      readonly event: 'task'
+      readonly taskId: string
+      readonly state: TaskState
+      readonly text?: string
+    }
+
+export interface PeerLine {
+  readonly peer: string
+  readonly protocol: 'mcp' | 'a2a'
+  readonly state: 'starting' | 'ready' | 'failed' | 'disabled'
+  readonly transport: string
+  readonly revision?: string
+  readonly callsItself?: string
+  readonly detail?: string
+  readonly capabilities: readonly CapabilityLine[]
+  readonly leftOut: readonly {
+    readonly kind: string
+    readonly name: string
+    readonly reason: string
+  }[]
+}
+
+export interface CapabilityLine {
+  readonly kind: string
+  /** The peer's own name or URI. */
+  readonly name: string
+  readonly exposed: string
+  readonly title?: string
+  readonly risk: string
+  /** What the policy would do with a call by the local principal, before its arguments are known. */
+  readonly effect: string
+  readonly fingerprint: string
+  readonly endpoint: string
+  /** Its definition changed and was not accepted: not listed to callers, not callable. */
+  readonly withdrawn: boolean
+}
+
+export interface StatusReport {
+  readonly version: string
+  readonly pid: number
+  readonly config: string
+  readonly store: string
+  readonly url?: string
+  readonly peers: readonly PeerLine[]
+  readonly ignored: readonly { readonly path: string; readonly reason: string }[]
+}
+
+export interface OutcomeReport {
+  readonly state: string
+  readonly ran: 'yes' | 'no' | 'unknown'
+  readonly code?: string
+  /** Our words. */
+  readonly detail?: string
+  readonly toolError?: boolean
+  readonly approvalId?: string
+  readonly twinOf?: string
+}
+
+export interface QuestionReport {
+  readonly key: string
+  readonly kind: string
+  /** The peer's words. */
+  readonly text: string
+  /** The peer's form: a schema for `form`, a URL for `url`. */
+  readonly form?: unknown
+}
+
+export interface AnswerInput {
+  readonly key: string
+  readonly action: 'accept' | 'decline' | 'cancel'
+  readonly text?: string
+  readonly data?: unknown
+}
+
+export interface CallInput {
+  /** `peer/name`, or the exposed name. */
+  readonly target: string
+  /** The arguments as JSON text, so that integers beyond 2^53 arrive as written. */
+  readonly argumentsText: string
+  readonly timeoutMs?: number
+  readonly insist?: string
+  /** Which questions the caller can be asked. */
+  readonly canAnswer?: boolean
+  /** Goes on after questions: what the report before said under `continuation`, and the answers. */
+  readonly continuation?: { readonly sealed: unknown; readonly answers: readonly AnswerInput[] }
+}
+
+export interface CallReport {
+  readonly callId: string
+  readonly outcome: OutcomeReport
+  /** The peer's result (or error) as JSON text, byte for byte. */
+  readonly resultText?: string
+  readonly questions?: readonly QuestionReport[]
+  readonly continuation?: unknown
+}
+
+export interface DelegateInput {
+  readonly agent: string
+  readonly message: string
+  readonly data?: unknown
+  readonly contextId?: string
+  readonly referenceTaskIds?: readonly string[]
+  readonly insist?: string
+  /** One deadline over card, send, question, poll and read, milliseconds. Undefined: return as soon as the task is on record. */
+  readonly waitMs?: number
+  /** Undefined with no `waitMs` and no process to follow it: wait until the agent has taken the task, at most this long. */
+  readonly acceptMs?: number
+}
+
+export interface TaskReport {
+  readonly taskId: string
+  readonly peer: string
+  readonly state: TaskState
+  /** `still_working` when a wait ended before the work did. */
+  readonly wait: 'over' | 'still_working'
+  readonly next: 'agent' | 'you' | 'operator' | 'nobody'
+  /** Who holds the authoritative state. */
+  readonly authority: string
+  readonly title: string
+  readonly owner: string
+  readonly callId: string
+  readonly remoteTaskId?: string
+  readonly contextId?: string
+  /** The agent's words. */
+  readonly theirWords?: string
+  readonly questions: readonly QuestionReport[]
+  readonly artifacts: readonly ArtifactRecord[]
+  readonly verdict: Verdict
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export interface DelegateReport {
+  readonly callId: string
+  readonly outcome: OutcomeReport
+  readonly task?: TaskReport
+  /** A direct Message's text; there is no task then. */
+  readonly answerText?: string
+}
+
+export interface EntryLine {
+  readonly seq: number
+  readonly at: string
+  readonly kind: string
+  readonly callId?: string
+  readonly taskId?: string
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly hash: string
+}
+
+export interface LedgerReport {
+  readonly entries: readonly EntryLine[]
+  readonly verified?: {
+    readonly ok: boolean
+    readonly entries: number
+    readonly firstBad?: number
+    readonly detail?: string
+  }
+}
+
+/** Everything that is on record about one call, or one task with its calls. */
+export interface ExplainReport {
+  readonly callId: string
+  readonly call: Readonly<Record<string, unknown>>
+  readonly argumentsText?: string
+  readonly entries: readonly EntryLine[]
+  readonly task?: TaskReport
+}
+
+/** The verbs. @throws ComityError `not_found`, `not_allowed`, `usage` for what the caller can mend. */
+export interface Operator {
+  status(input: { readonly waitMs?: number }, live: Live): Promise<StatusReport>
+  call(input: CallInput, live: Live): Promise<CallReport>
+  read(
+    input: { readonly target: string; readonly timeoutMs?: number },
+    live: Live,
+  ): Promise<CallReport>
+  delegate(input: DelegateInput, live: Live): Promise<DelegateReport>
+  tasks(input: { readonly all?: boolean }, live: Live): Promise<readonly TaskReport[]>
+  task(
+    input: { readonly taskId: string; readonly waitMs?: number },
+    live: Live,
+  ): Promise<TaskReport>
+  artifact(
+    input: { readonly taskId: string; readonly artifactId: string },
+    live: Live,
+  ): Promise<{ readonly record: ArtifactRecord; readonly base64: string }>
+  answer(
+    input: {
+      readonly taskId: string
+      readonly text?: string
+      readonly data?: unknown
+      readonly action?: AnswerInput['action']
+      readonly waitMs?: number
+    },
+    live: Live,
+  ): Promise<{ readonly outcome: OutcomeReport; readonly task: TaskReport }>
+  cancel(
+    input: { readonly taskId: string },
+    live: Live,
+  ): Promise<{ readonly confirmed: string; readonly detail: string; readonly task: TaskReport }>
+  approvals(input: { readonly all?: boolean }, live: Live): Promise<readonly Approval[]>
+  decideApproval(
+    input: { readonly id: string; readonly decision: 'approved' | 'denied' },
+    live: Live,
+  ): Promise<Approval>
+  pins(
+    input: Record<string, never>,
+    live: Live,
+  ): Promise<readonly (PinChange & { readonly class: string; readonly lines: readonly string[] })[]>
+  acceptPins(
+    input: { readonly peer: string; readonly name?: string },
+    live: Live,
+  ): Promise<{ readonly accepted: number }>
+  ledger(
+    input: { readonly limit?: number; readonly id?: string; readonly verify?: boolean },
+    live: Live,
+  ): Promise<LedgerReport>
+  explain(input: { readonly id: string }, live: Live): Promise<ExplainReport>
+  settle(
+    input: { readonly callId: string; readonly as: 'ran' | 'did_not_run'; readonly note?: string },
+    live: Live,
+  ): Promise<{ readonly callId: string; readonly settled: string }>
+}
+
+export type Verb = keyof Operator
+
+/** Every verb by name, for the socket's table; a verb left out does not compile. */
+export const VERBS: Readonly<Record<Verb, true>> = {
+  status: true,
+  call: true,
+  read: true,
+  delegate: true,
+  tasks: true,
+  task: true,
+  artifact: true,
+  answer: true,
+  cancel: true,
+  approvals: true,
+  decideApproval: true,
+  pins: true,
+  acceptPins: true,
+  ledger: true,
+  explain: true,
+  settle: true,
+}

@@ -1,0 +1,104 @@
+/**
+ * The control socket: the operator's verbs as HTTP over a Unix socket that only its user can open.
+ *
+ * Approvals and pins go only this way. An answer is a stream of JSON lines: events, then one `result` or `error`.
+ * Hanging up calls the verb off.
+ */
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
+import { rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { ComityError } from '../../core/words/errors.ts'
+import { type Live, type Operator, VERBS, type Verb } from './operator.ts'
+import { prepareSocketFolder } from './socket-path.ts'
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+export interface ControlSocket {
+  close(): Promise<void>
+}
+
+/** Listens; the caller already owns the store, so a socket left at `path` is a dead one. */
+export async function serveSocket(
+  path: string,
+  userId: number,
+  operator: Operator,
+  onFault: (error: unknown) => void,
+): Promise<ControlSocket> {
+  prepareSocketFolder(dirname(path), userId)
+  rmSync(path, { force: true })
+  const server = createServer((request, response) => {
+    serve(operator, request, response).catch((error: unknown) => {
+      onFault(error)
+      response.destroy()
+    })
+  })
+  await listenPrivately(server, path)
+  return {
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+      rmSync(path, { force: true })
+    },
+  }
+}
+
+/** The mask is set before the socket exists: at no moment can another user open it. */
+function listenPrivately(server: Server, path: string): Promise<void> {
+  const mask = process.umask(0o177)
+  return new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => resolve())
+  }).finally(() => process.umask(mask))
+}
+
+async function serve(
+  operator: Operator,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const stop = new AbortController()
+  response.on('close', () => {
+    if (!response.writableFinished) stop.abort()
+  })
+  const live: Live = {
+    signal: stop.signal,
+    event: (event) => void response.write(`${JSON.stringify(event)}\n`),
+  }
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+  let line: unknown
+  try {
+    line = { result: await run(operator, request, live) }
+  } catch (error) {
+    line = { error: sayError(error) }
+  }
+  response.end(`${JSON.stringify(line)}\n`)
+}
+
+async function run(operator: Operator, request: IncomingMessage, live: Live): Promise<unknown> {
+  const verb = (request.url ?? '/').slice(1)
+  if (request.method !== 'POST' || !Object.hasOwn(VERBS, verb)) {
+    throw new ComityError('usage', `expected POST /<verb>, got ${request.method} ${request.url}`)
+  }
+  const input: unknown = JSON.parse(await readBody(request))
+  // One table of plain-JSON verbs: the input's shape is the verb's own to check.
+  const act = operator[verb as Verb] as (input: unknown, live: Live) => Promise<unknown>
+  return act.call(operator, input, live)
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES)
+      throw new ComityError('usage', `a request may have ${MAX_BODY_BYTES} bytes at most`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function sayError(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof ComityError) return { code: error.code, message: error.message }
+  return { code: 'internal', message: error instanceof Error ? error.message : String(error) }
+}
