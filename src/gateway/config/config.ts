@@ -1,0 +1,96 @@
+/**
+ * The configuration as the rest of the gateway reads it: checked, expanded, every default applied.
+ *
+ * Holds secrets (headers, env, tokens): never log it whole.
+ */
+import type { AcceptanceRule } from '../../core/words/acceptance.ts'
+import type { PolicySection } from '../policy/section.ts'
+
+/** Revisions of MCP that `revision:` can lock a server to. */
+export const MCP_REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18'] as const
+export type McpRevision = (typeof MCP_REVISIONS)[number]
+
+interface McpServerCommon {
+  readonly name: string
+  /** Undefined: probed. */
+  readonly revision?: McpRevision
+  /** `none`: the server's hints may only tighten. */
+  readonly trust: 'all' | 'none'
+  /** Turned off in the file: not started, but its name is still taken. */
+  readonly disabled: boolean
+}
+
+export interface StdioServerConfig extends McpServerCommon {
+  readonly transport: 'stdio'
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Absolute, relative paths taken from the config file's folder. Undefined: our own. */
+  readonly cwd?: string
+}
+
+export interface HttpServerConfig extends McpServerCommon {
+  readonly transport: 'http'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export type McpServerConfig = StdioServerConfig | HttpServerConfig
+
+export interface AgentConfig {
+  readonly name: string
+  /** URL of the agent card, or of the agent's origin. */
+  readonly card: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Hosts besides the card's own that the card may send us to. */
+  readonly allowHosts: readonly string[]
+  readonly disabled: boolean
+}
+
+export interface PublishedSkill {
+  readonly id: string
+  readonly route: { readonly peer: string; readonly capability: string }
+  readonly description?: string
+  /** The argument that a message of text alone fills. */
+  readonly text?: string
+}
+
+export interface PublishedAgent {
+  readonly name: string
+  readonly description: string
+  readonly skills: readonly PublishedSkill[]
+}
+
+export interface TokenConfig {
+  readonly principal: string
+  readonly token: string
+  readonly groups: readonly string[]
+}
+
+/** Something in the file that has no effect here, and why. Shown by `up` and `ls`, never an error. */
+export interface Ignored {
+  readonly path: string
+  readonly line?: number
+  readonly reason: string
+}
+
+export interface Config {
+  /** Absolute, symbolic links resolved. */
+  readonly file: string
+  /** In the order of the file: the first peer keeps a URI that two offer. */
+  readonly mcpServers: readonly McpServerConfig[]
+  readonly agents: readonly AgentConfig[]
+  /** Names of all peers, disabled ones too, in the order of the file. */
+  readonly peers: readonly string[]
+  readonly policy: PolicySection
+  /** By agent. */
+  readonly acceptance: ReadonlyMap<string, AcceptanceRule>
+  readonly publish: readonly PublishedAgent[]
+  readonly names: 'prefixed' | 'as-is'
+  /** Undefined: no `tokens:` section, loopback serves the principal `local`. */
+  readonly tokens?: readonly TokenConfig[]
+  readonly listen: { readonly host: string; readonly port: number }
+  /** The SQLite file, absolute. */
+  readonly store: string
+  readonly ignored: readonly Ignored[]
+}

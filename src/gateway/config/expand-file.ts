@@ -1,0 +1,49 @@
+/** Which values of the file are expanded: env, headers, url, card, args and tokens, of peers that are started. */
+import type { ExpandFrom } from './expand.ts'
+import { expandText } from './expand.ts'
+import type { ConfigPath, Mistake } from './mistakes.ts'
+import { asMapping } from './plain.ts'
+
+export interface ExpandedFile {
+  readonly value: unknown
+  readonly mistakes: readonly Mistake[]
+  /** Values that hold a `${...}` of another host's kind and are used as they stand. */
+  readonly foreign: readonly ConfigPath[]
+}
+
+/** Whether a path's text is expanded. */
+function isExpanded(path: ConfigPath): boolean {
+  const [section, , key] = path
+  if (section === 'mcpServers') {
+    return key === 'url' || key === 'args' || key === 'env' || key === 'headers'
+  }
+  if (section === 'agents') return key === 'card' || key === 'headers'
+  return section === 'tokens' && key === 'token'
+}
+
+/** @returns a copy with every reference replaced; a reference that cannot be is left as it stood, with a mistake. */
+export function expandFile(value: unknown, from: ExpandFrom): ExpandedFile {
+  const mistakes: Mistake[] = []
+  const foreign: ConfigPath[] = []
+  const visit = (node: unknown, path: ConfigPath): unknown => {
+    if (typeof node === 'string' && isExpanded(path)) {
+      const expanded = expandText(node, from)
+      mistakes.push(...expanded.faults.map((message) => ({ path, message })))
+      if (expanded.foreign) foreign.push(path)
+      return expanded.faults.length > 0 ? node : expanded.text
+    }
+    if (Array.isArray(node)) return node.map((item, index) => visit(item, [...path, index]))
+    if (typeof node !== 'object' || node === null) return node
+    if (path.length === 2 && isOff(node)) return node
+    return Object.fromEntries(
+      Object.entries(node).map(([key, item]) => [key, visit(item, [...path, key])]),
+    )
+  }
+  return { value: visit(value, []), mistakes, foreign }
+}
+
+/** A peer that is turned off in the file; its secrets need not exist. */
+export function isOff(peer: unknown): boolean {
+  const { disabled, enabled } = asMapping(peer)
+  return disabled === true || enabled === false
+}
