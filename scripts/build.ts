@@ -1,0 +1,34 @@
+/**
+ * `npm run build`: the package's dist, from nothing.
+ *
+ * The compiler emits modules and declarations; what is not TypeScript (migrations, pages) is copied
+ * beside them, because code finds it relative to itself.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { listFiles } from './source-tree.ts'
+
+/** Builds a repository's dist. @returns the compiler's exit code; 0 when dist is whole. */
+export function build(root: string): number {
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  const compiled = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  for (const path of listFiles(root, 'src').filter(isAsset)) {
+    const copy = join(root, 'dist', path.slice('src/'.length))
+    mkdirSync(dirname(copy), { recursive: true })
+    cpSync(join(root, path), copy)
+  }
+  return compiled.status ?? 1
+}
+
+function isAsset(path: string): boolean {
+  return (
+    !path.endsWith('.ts') && !path.startsWith('src/testkit/') && !path.endsWith('tsconfig.json')
+  )
+}
+
+if (import.meta.main) process.exitCode = build(join(import.meta.dirname, '..'))
