@@ -43,6 +43,8 @@ export interface Documents {
   list(principal: string): Promise<readonly Document[]>
   /** Undefined for a document that does not exist and for one that this principal may not see. */
   find(id: string, principal: string): Promise<Document | undefined>
+  /** Calls back when a look at the disk found changes; returns the way to stop. */
+  onChanged(listener: () => void): () => void
   /** Principals by their token. */
   tokens(): Promise<ReadonlyMap<string, string>>
   /** Everything that is not served, and likely mistakes in the rules, one sentence each. */
@@ -64,9 +66,9 @@ export async function openDocuments(
   const roots = await resolveFolders(folders)
   const documents = new Map<string, Document>()
   const index = openPassageIndex()
-  const opened = nameFolders(roots).map(({ name, root }) =>
-    createFolder(name, root, folderDependencies(dependencies, documents, index)),
-  )
+  const listeners = new Set<() => void>()
+  const folderPorts = folderDependencies(dependencies, documents, index, listeners)
+  const opened = nameFolders(roots).map(({ name, root }) => createFolder(name, root, folderPorts))
   const mistakes: string[] = []
   for (const folder of opened) {
     await folder.refresh()
@@ -77,7 +79,13 @@ export async function openDocuments(
     index.close()
     throw new ComityError('config_invalid', mistakes.join('\n'))
   }
-  return createDocuments(opened, documents, index, dependencies)
+  return {
+    ...createDocuments(opened, documents, index, dependencies),
+    onChanged(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
 }
 
 function createDocuments(
@@ -85,7 +93,7 @@ function createDocuments(
   documents: ReadonlyMap<string, Document>,
   index: PassageIndex,
   { now, notify }: DocumentsDependencies,
-): Documents {
+): Omit<Documents, 'onChanged'> {
   const inTurn = createTurns()
   const watchMistakes = createMistakeWatch(folders, notify)
   let nextScanAt = 0
@@ -148,8 +156,19 @@ function folderDependencies(
   { lookupEnvironment }: DocumentsDependencies,
   documents: Map<string, Document>,
   index: PassageIndex,
+  listeners: ReadonlySet<() => void>,
 ): FolderDependencies {
   let totalBytes = 0
+  let isTelling = false
+  // Many files change in one look; listeners hear of it once.
+  const tell = (): void => {
+    if (isTelling) return
+    isTelling = true
+    setImmediate(() => {
+      isTelling = false
+      for (const listener of listeners) listener()
+    })
+  }
   return {
     lookupEnvironment,
     fits: (bytes) => totalBytes + bytes <= MAX_TOTAL_BYTES,
@@ -162,6 +181,7 @@ function folderDependencies(
         documents.set(id, document)
         index.put(document)
       }
+      tell()
     },
   }
 }

@@ -1,0 +1,138 @@
+/**
+ * The ports that MCP's doors want, over documents: what is listed and resolved, and what a call
+ * does. Joins the three layers, decode, call and encode, in this order.
+ *
+ * There is no gate behind it: who may see what is decided in the documents themselves.
+ */
+import { createHash } from 'node:crypto'
+import type { Catalogue, ListedItem, Listing, ListKind } from '../core/ports/catalogue.ts'
+import type { Dispatch } from '../core/ports/doors.ts'
+import type { NewCall } from '../core/words/call.ts'
+import type { JsonText } from '../core/words/native.ts'
+import type { Outcome } from '../core/words/outcome.ts'
+import { refused } from '../core/words/outcome.ts'
+import type { Route } from '../core/words/route.ts'
+import { jsonText } from '../mcp/downstream/visit.ts'
+import type { CallDocuments } from './call.ts'
+import { TOOL_NAMES, toolDefinition } from './contracts.ts'
+import { decodeArguments, decodeLanguageAnswer, decodeUri } from './decode.ts'
+import {
+  encodeAnswer,
+  encodeFaults,
+  encodeResource,
+  PEER,
+  resourceDefinition,
+  templateDefinition,
+} from './encode.ts'
+import type { Documents } from './open-documents.ts'
+
+const INSTRUCTIONS =
+  'Documents to search and read. Cite what you use by document, version, lines and digest: a ' +
+  'text given here is exactly those lines of the file. The same documents are resources, docs://…'
+/** Definitions of tools change with the program only. */
+const TOOLS_TTL_MS = 3_600_000
+
+/** What the doors list, for each principal. */
+export function createDocumentsCatalogue(documents: Documents): Catalogue {
+  const tools = TOOL_NAMES.map((name) => listed(name, toolDefinition(name)))
+  const templates = [listed('docs://{+document}', templateDefinition())]
+  const items = async (kind: ListKind, principal: string): Promise<readonly ListedItem[]> => {
+    switch (kind) {
+      case 'tool':
+        return tools
+      case 'template':
+        return templates
+      case 'prompt':
+        return []
+      case 'resource': {
+        const visible = await documents.list(principal)
+        return visible.map((document) => listed(document.uri, resourceDefinition(document)))
+      }
+    }
+  }
+  return {
+    async list(kind, principal): Promise<Listing> {
+      const ttlMs = kind === 'resource' ? 0 : TOOLS_TTL_MS
+      return { items: await items(kind, principal.id), missing: [], ttlMs, allFailed: false }
+    },
+    async resolve(kind, exposed, principal) {
+      if (kind === 'tool') {
+        const tool = tools.find((item) => item.exposed === exposed)
+        return tool === undefined ? undefined : routeTo(kind, exposed, tool.definition)
+      }
+      const id = kind === 'resource' ? decodeUri(exposed) : undefined
+      const document = id === undefined ? undefined : await documents.find(id, principal.id)
+      if (document === undefined) return undefined
+      return routeTo(kind, exposed, toJson(resourceDefinition(document)))
+    },
+    // What our results link to are documents, and those are found by their URI anyway.
+    linked: () => undefined,
+    instructions: async () => INSTRUCTIONS,
+    onChanged: (listener) => documents.onChanged(() => listener('resource')),
+  }
+}
+
+/** What a call does. @param createCallId gives another id each time. */
+export function createDocumentsDispatch(
+  documents: Documents,
+  call: CallDocuments,
+  createCallId: () => string,
+): Dispatch {
+  return async (newCall, exchange) => {
+    const callId = newCall.continuation?.callId ?? createCallId()
+    if (exchange.signal.aborted) {
+      const outcome = refused('transport', 'canceled_before_send', 'canceled before it began')
+      return { callId, outcome }
+    }
+    const outcome =
+      newCall.route.kind === 'resource'
+        ? await readResource(documents, newCall)
+        : await callTool(call, newCall, exchange.can.form, newCall.requestId ?? callId)
+    return { callId, outcome }
+  }
+}
+
+async function readResource(documents: Documents, { route, principal }: NewCall): Promise<Outcome> {
+  const id = decodeUri(route.capability)
+  const document = id === undefined ? undefined : await documents.find(id, principal.id)
+  return encodeResource(document, route.capability)
+}
+
+async function callTool(
+  call: CallDocuments,
+  newCall: NewCall,
+  canBeAsked: boolean,
+  requestId: string,
+): Promise<Outcome> {
+  const tool = TOOL_NAMES.find((name) => name === newCall.route.capability)
+  if (tool === undefined) {
+    return refused('validation', 'unknown_capability', `unknown tool: ${newCall.route.exposed}`)
+  }
+  const request = decodeArguments(tool, newCall.arguments.value())
+  if (request.kind === 'faults') return encodeFaults(tool, request.faults)
+  const answer = decodeLanguageAnswer(newCall.continuation)
+  const caller = { principal: newCall.principal.id, canBeAsked, ...(answer ? { answer } : {}) }
+  return encodeAnswer(await call(request, caller), requestId)
+}
+
+function routeTo(kind: ListKind, exposed: string, definition: JsonText): Route {
+  return {
+    exposed,
+    peer: PEER,
+    protocol: 'mcp',
+    kind,
+    capability: exposed,
+    endpoint: PEER,
+    fingerprint: createHash('sha256').update(definition.bytes).digest('hex'),
+    hints: { readOnly: true },
+    trusted: true,
+  }
+}
+
+function listed(exposed: string, definition: Readonly<Record<string, unknown>>): ListedItem {
+  return { exposed, definition: toJson(definition) }
+}
+
+function toJson(value: unknown): JsonText {
+  return jsonText(new TextEncoder().encode(JSON.stringify(value)))
+}
