@@ -149,7 +149,7 @@ function describeAdded(
   target: Target,
 ): RowChange {
   const earlier = from.list.unscored.find((other) => keyOf(other) === keyOf(row))
-  const statement = `\`${row.scenario}\` is required of a ${row.leg} in ${label(to)} and was not in ${label(from)}`
+  const statement = `\`${row.scenario}\` is new: ${label(to)} requires it of a ${row.leg} (line ${row.lines.start})`
   return {
     change: 'added',
     leg: row.leg,
@@ -158,7 +158,7 @@ function describeAdded(
     statement:
       earlier === undefined
         ? statement
-        : `${statement}, where it was run without being scored (${earlier.reason})`,
+        : `${statement}; ${label(from)} ran it without scoring it (${earlier.reason})`,
     citations: [
       citeLines(to.reading, row.lines),
       ...(earlier === undefined ? [] : [citeLines(from.reading, earlier.lines)]),
@@ -174,7 +174,7 @@ function describeRemoved(
 ): RowChange {
   const later = to.list.unscored.find((other) => keyOf(other) === keyOf(row))
   const section = to.list.sections[row.leg]
-  const statement = `\`${row.scenario}\` was required of a ${row.leg} in ${label(from)} and is not among the ${row.leg} requirements of ${label(to)} (lines ${section.start} to ${section.end})`
+  const statement = `\`${row.scenario}\` is gone: ${label(from)} required it of a ${row.leg} (line ${row.lines.start}); lines ${section.start} to ${section.end} of ${label(to)} do not`
   return {
     change: 'removed',
     leg: row.leg,
@@ -183,7 +183,7 @@ function describeRemoved(
     statement:
       later === undefined
         ? statement
-        : `${statement}; there it is run without being scored (${later.reason})`,
+        : `${statement}, where it is run without being scored (${later.reason})`,
     citations: [
       citeLines(from.reading, row.lines),
       citeLines(to.reading, section),
@@ -214,7 +214,7 @@ function describeUnscoredNow(
   target: Target,
 ): UnscoredChange {
   const scored = from.list.rows.find((other) => keyOf(other) === keyOf(row))
-  const now = `\`${row.scenario}\` (${row.leg}) is run without being scored in ${label(to)}: ${row.reason}`
+  const now = `\`${row.scenario}\` (${row.leg}) is run without being scored in ${label(to)} (${row.reason})`
   const here = citeLines(to.reading, row.lines)
   const base = {
     leg: row.leg,
@@ -249,7 +249,7 @@ function describeUnscoredGone(
   target: Target,
 ): UnscoredChange {
   const scored = to.list.rows.find((other) => keyOf(other) === keyOf(row))
-  const then = `\`${row.scenario}\` (${row.leg}) was run without being scored in ${label(from)}: ${row.reason}`
+  const then = `\`${row.scenario}\` (${row.leg}) was run without being scored in ${label(from)} (${row.reason})`
   const there = citeLines(from.reading, row.lines)
   const base = {
     leg: row.leg,
@@ -262,7 +262,13 @@ function describeUnscoredGone(
         ...base,
         change: 'removed',
         statement: `${then}; ${label(to)} no longer has it`,
-        citations: [there],
+        // Gone means not in the section either, so the section is part of the evidence.
+        citations: [
+          there,
+          ...(to.list.unscoredSection === undefined
+            ? []
+            : [citeLines(to.reading, to.list.unscoredSection)]),
+        ],
       }
     : {
         ...base,
@@ -272,16 +278,12 @@ function describeUnscoredGone(
       }
 }
 
-/** A row binds one side; the target is on that side or it is not. */
+/** A row binds one side; the target is written for that side or it is not. */
 function judgeEffect(leg: Leg, target: Target): { affectsTarget: boolean; because: string } {
-  const affectsTarget = target.leg === leg
-  const role = target.leg === 'server' ? 'build servers with' : 'build clients with'
-  const dependence = `${target.package} depends on ${target.dependency} ${target.sdkRange}, which one uses to ${role}`
+  const { dependency, sdkRange } = target
   return {
-    affectsTarget,
-    because: affectsTarget
-      ? `a ${leg} requirement; ${dependence}`
-      : `a ${leg} requirement binds what is written as a ${leg}; ${dependence}`,
+    affectsTarget: target.leg === leg,
+    because: `a ${leg} requirement, and ${target.package} is built as a ${target.leg}: it depends on ${dependency} ${sdkRange}`,
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { citeLines, labelDocument, type Citation } from './citation.ts'
 import type { Comparison, Finding, RowChange } from './compare.ts'
-import { LEGS, type Leg } from './requirement-list.ts'
+import { keyOf, LEGS, type Leg } from './requirement-list.ts'
 
 /** A citation under the marker that the report's text uses for it. */
 export interface MarkedCitation extends Citation {
@@ -22,6 +22,9 @@ export interface Report {
 /** How many rows must share a beginning before they get a heading of their own. */
 const FAMILY_SIZE = 3
 
+/** The one SDK package that does not say by its name which side it is for. */
+const TWO_SIDED_SDK = '@modelcontextprotocol/sdk'
+
 /** Writes the report on a comparison, under the goal its reader gave. */
 export function writeReport(goal: string, comparison: Comparison): Report {
   const marks = createMarks()
@@ -31,6 +34,7 @@ export function writeReport(goal: string, comparison: Comparison): Report {
     ...writeTouching(comparison, marks),
     ...writeRest(comparison, marks),
     ...writeUnscored(comparison, marks),
+    ...writeUnchanged(comparison, marks),
     ...writeRemarks(comparison, marks),
     ...writeLimits(comparison, marks),
   ]
@@ -103,10 +107,9 @@ function writeSummary(comparison: Comparison, marks: Marks): string[] {
     ),
     marks.state(
       `- Run without being scored: ${counts.notScored.to} in ${to}, ${counts.notScored.from} in ${from}; ${moved} moved between scored and not scored.`,
-      notScored
-        .flatMap(({ citations }) => citations)
-        .slice(0, 1)
-        .concat(sections),
+      [comparison.to, comparison.from].flatMap(({ reading, list }) =>
+        list.unscoredSection === undefined ? [] : [citeLines(reading, list.unscoredSection)],
+      ),
     ),
     '',
   ]
@@ -121,7 +124,7 @@ function writeTouching(comparison: Comparison, marks: Marks): string[] {
     '',
     ...(because === undefined
       ? [marks.state(`Nothing: no ${target.leg} requirement changed.`, [target.citation])]
-      : [marks.state(`Why: each is ${because}.`, [target.citation])]),
+      : [marks.state(`Each of these is ${because}.`, [target.citation])]),
     '',
     ...writeChanges(rows, marks),
   ]
@@ -136,7 +139,7 @@ function writeRest(comparison: Comparison, marks: Marks): string[] {
     '',
     ...(because === undefined
       ? [marks.state('Nothing else changed.', [target.citation])]
-      : [marks.state(`Why these do not touch it: each is ${because}.`, [target.citation])]),
+      : [marks.state(`Each of these is ${because}.`, [target.citation])]),
     '',
     ...writeChanges(rows, marks),
   ]
@@ -160,7 +163,10 @@ function writeFamilies(rows: readonly Finding[], marks: Marks): string[] {
   ])
 }
 
-/** Groups rows by the longest beginning that enough of them share; the order of rows is kept. */
+/**
+ * Groups rows by how their names begin: the largest group that a row belongs to, under the longest
+ * beginning all of that group share. Rows without a group come last.
+ */
 function groupFamilies(rows: readonly Finding[]): Map<string, Finding[]> {
   const beginnings = rows.map(({ scenario }) =>
     [...scenario.matchAll(/[-/]/g)].map(({ index }) => scenario.slice(0, index)),
@@ -168,14 +174,15 @@ function groupFamilies(rows: readonly Finding[]): Map<string, Finding[]> {
   const sizes = new Map<string, number>()
   for (const beginning of beginnings.flat()) sizes.set(beginning, (sizes.get(beginning) ?? 0) + 1)
   const families = new Map<string, Finding[]>()
+  const others: Finding[] = []
   rows.forEach((row, index) => {
-    const shared = beginnings[index]?.filter(
-      (beginning) => (sizes.get(beginning) ?? 0) >= FAMILY_SIZE,
-    )
-    const family = shared?.at(-1) ?? 'other'
-    families.set(family, [...(families.get(family) ?? []), row])
+    const own = beginnings[index] ?? []
+    const largest = sizes.get(own[0] ?? '') ?? 0
+    const family = own.findLast((beginning) => sizes.get(beginning) === largest)
+    if (family === undefined || largest < FAMILY_SIZE) others.push(row)
+    else families.set(family, [...(families.get(family) ?? []), row])
   })
-  return families
+  return others.length === 0 ? families : families.set('other', others)
 }
 
 function writeUnscored(comparison: Comparison, marks: Marks): string[] {
@@ -200,6 +207,22 @@ function writeUnscored(comparison: Comparison, marks: Marks): string[] {
       )
       return [`### ${title} (${chosen.length})`, '', ...lines, '']
     }),
+  ]
+}
+
+function writeUnchanged(comparison: Comparison, marks: Marks): string[] {
+  const { from, to } = comparison
+  const before = new Set(from.list.rows.map(keyOf))
+  return [
+    '## Required in both',
+    '',
+    ...LEGS.map((leg) => {
+      const kept = to.list.rows.filter((row) => row.leg === leg && before.has(keyOf(row)))
+      const names = kept.map(({ scenario }) => `\`${scenario}\``).join(', ')
+      const sections = [to, from].map(({ reading, list }) => citeLines(reading, list.sections[leg]))
+      return marks.state(`- ${leg} (${kept.length}): ${names || 'none'}.`, sections)
+    }),
+    '',
   ]
 }
 
@@ -237,6 +260,14 @@ function writeLimits(comparison: Comparison, marks: Marks): string[] {
       `- Whether ${target.package} passes a scenario is not judged here; that takes a run of the suite against it.`,
       [target.citation],
     ),
+    ...(target.dependency === TWO_SIDED_SDK
+      ? [
+          marks.state(
+            `- \`${TWO_SIDED_SDK}\` can build both sides; ${target.package} is read as a ${target.leg}, so what it might do as a client is under “The rest”.`,
+            [target.citation],
+          ),
+        ]
+      : []),
     ...uncompared,
     '',
   ]

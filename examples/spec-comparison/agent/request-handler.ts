@@ -13,7 +13,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
-import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server'
 import { listTasks } from './list-tasks.ts'
 import type { TaskDesk } from './task-desk.ts'
 import { isFinal, stateOf } from './task-record.ts'
@@ -22,6 +22,9 @@ import type { TaskRoom } from './task-room.ts'
 type SendRequest = Parameters<A2ARequestHandler['sendMessage']>[0]
 
 const MAX_PARTS = 32
+
+/** Where a call's context keeps the signal that its caller is gone; a generator cannot be told. */
+export const CLOSED_KEY = 'closed'
 
 /** Serves the desk's tasks. Push notifications and the extended card are not offered. */
 export function createRequestHandler(card: () => AgentCard, desk: TaskDesk): A2ARequestHandler {
@@ -33,18 +36,18 @@ export function createRequestHandler(card: () => AgentCard, desk: TaskDesk): A2A
       if (params.configuration?.returnImmediately !== true) await room.waitFor(isAtRest)
       return cutHistory(room.record.task, params.configuration?.historyLength)
     },
-    sendMessageStream: async function* sendMessageStream(params) {
+    sendMessageStream: async function* sendMessageStream(params, context) {
       const { room, fresh } = await takeMessage(desk, params)
       const subscription = room.subscribe()
       if (fresh) desk.work(room)
-      yield* stream(room, subscription)
+      yield* stream(room, subscription, false, closedSignal(context))
     },
-    resubscribe: async function* resubscribe({ id }) {
+    resubscribe: async function* resubscribe({ id }, context) {
       const room = await findTask(desk, id)
       if (isFinal(stateOf(room.record))) {
         throw new UnsupportedOperationError(`task ${id} has ended; read it with GetTask`)
       }
-      yield* stream(room, room.subscribe(), true)
+      yield* stream(room, room.subscribe(), true, closedSignal(context))
     },
     getTask: async ({ id, historyLength }) =>
       cutHistory((await findTask(desk, id)).record.task, historyLength),
@@ -124,16 +127,24 @@ function checkMessage({ message, configuration }: SendRequest): Message {
 async function* stream(
   room: TaskRoom,
   subscription: ReturnType<TaskRoom['subscribe']>,
-  waits = false,
+  waits: boolean,
+  closed: AbortSignal | undefined,
 ): ReturnType<A2ARequestHandler['resubscribe']> {
+  closed?.addEventListener('abort', subscription.close, { once: true })
   try {
     const state = subscription.snapshot.status?.state ?? stateOf(room.record)
     yield { payload: { $case: 'task', value: subscription.snapshot } }
     if (isFinal(state) || (!waits && state === TaskState.TASK_STATE_INPUT_REQUIRED)) return
     for await (const payload of subscription.events()) yield { payload }
   } finally {
+    closed?.removeEventListener('abort', subscription.close)
     subscription.close()
   }
+}
+
+function closedSignal(context: ServerCallContext): AbortSignal | undefined {
+  const signal = context.state.get(CLOSED_KEY)
+  return signal instanceof AbortSignal ? signal : undefined
 }
 
 async function findTask(desk: TaskDesk, taskId: string): Promise<TaskRoom> {

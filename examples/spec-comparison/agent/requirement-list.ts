@@ -31,6 +31,8 @@ export interface RequirementList {
   readonly unscored: readonly UnscoredRow[]
   /** From the section's key to its last row. */
   readonly sections: Readonly<Record<Leg, LineRange>>
+  /** Likewise of `not_scored`, where the list has it. */
+  readonly unscoredSection?: LineRange
   /** Top-level keys that are no leg and not `not_scored`: not compared, and said so. */
   readonly uncompared: readonly { readonly key: string; readonly lines: LineRange }[]
   /** Paragraphs of the head comment that speak of a section by its name. */
@@ -79,6 +81,7 @@ export function parseRequirementList(reading: Reading): RequirementList {
   const unscored: UnscoredRow[] = []
   const uncompared: { key: string; lines: LineRange }[] = []
   const sections = new Map<Leg, LineRange>()
+  let unscoredSection: LineRange | undefined
   for (const pair of root.items) {
     const key = scalarText(pair.key)
     const start = source.lineAt(rangeOf(pair.key)[0])
@@ -90,6 +93,7 @@ export function parseRequirementList(reading: Reading): RequirementList {
       sections.set(leg, lines)
     } else if (key === 'not_scored') {
       unscored.push(...parseUnscored(source, pair.value, lines))
+      unscoredSection = lines
     } else {
       uncompared.push({ key, lines })
     }
@@ -102,6 +106,7 @@ export function parseRequirementList(reading: Reading): RequirementList {
     rows,
     unscored,
     sections: { server, client },
+    ...(unscoredSection === undefined ? {} : { unscoredSection }),
     uncompared,
     remarks: findRemarks(reading.text, Math.min(server.start, client.start)),
   }

@@ -14,6 +14,7 @@ import {
   type A2ARequestHandler,
 } from '@a2a-js/sdk/server'
 import { RPC_PATH } from './card.ts'
+import { CLOSED_KEY } from './request-handler.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 const HEARTBEAT_MS = 15_000
@@ -85,7 +86,10 @@ async function serveRpc(
     const version = request.headers['a2a-version']
     const requested = parseVersion(typeof version === 'string' ? version : '')
     validateVersion(requested, await deps.handler.getAgentCard(), 'JSONRPC')
-    const context = new ServerCallContext({ requestedVersion: requested })
+    const closed = new AbortController()
+    response.once('close', () => closed.abort())
+    const state = new Map([[CLOSED_KEY, closed.signal]])
+    const context = new ServerCallContext({ requestedVersion: requested, state })
     const reply = await new JsonRpcTransportHandler(deps.handler).handle(call, context)
     if (Symbol.asyncIterator in reply) await replyStream(deps, response, call.id, reply)
     else replyJson(response, 200, hideInternal(deps, reply))
@@ -147,7 +151,7 @@ async function replyStream(
   } finally {
     clearInterval(heartbeat)
     response.end()
-    // Not awaited: a generator that waits for its next event only ends once that arrives.
+    // Not awaited: it ends when the generator notices, by CLOSED_KEY, that nobody listens.
     events.return().catch((error: unknown) => deps.log(`stream: ${String(error)}`))
   }
 }
