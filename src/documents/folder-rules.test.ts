@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isRulesName, parseFolderRules } from './folder-rules.ts'
 
 function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'comity-docs-'))
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'comity-docs-')))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }

@@ -5,7 +5,7 @@
  * It is the operator's, so a mistake in it is reported whole and nothing of the folder is served
  * until it is mended: half of a set of rules may be the half that opens.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
@@ -80,7 +80,7 @@ export function parseFolderRules(
       names: readers,
     })),
     tokens: tokens.map(({ principal, token }) => ({ principal, token })),
-    secretFiles: tokens.flatMap(({ file }) => (file === undefined ? [] : [file])),
+    secretFiles: tokens.flatMap(({ file }) => (file === undefined ? [] : [realpathSync(file)])),
   }
 }
 

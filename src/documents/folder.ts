@@ -4,23 +4,18 @@
  * Decides who may read each document and tells every change. When it looks again, and what is
  * done with the documents, is open-documents.ts's.
  */
-import { readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Document, Reading } from './document.ts'
-import { isSettled, readDocument } from './document.ts'
-import type { FolderRules, RulesMistakes } from './folder-rules.ts'
-import { parseFolderRules, RULES_FILE } from './folder-rules.ts'
+import { readDocument } from './document.ts'
 import type { Audience } from './readers.ts'
 import { intersectReaders, matchesPattern } from './readers.ts'
 import type { FoundFile, SkippedFile } from './walk.ts'
-import { inspectFile, stampOf, walkFolder } from './walk.ts'
+import { inspectFile, walkFolder } from './walk.ts'
+import type { Rules } from './watch-rules.ts'
+import { watchRules } from './watch-rules.ts'
 
 const MAX_FILES = 50_000
 const READ_AT_ONCE = 8
-/** A stamp that never counts as the same. */
-const UNSETTLED = ''
 const NOBODY: Audience = []
-const NO_RULES: FolderRules = { readers: [], tokens: [], secretFiles: [] }
 
 /** What a folder needs from outside. */
 export interface FolderDependencies {
@@ -43,8 +38,7 @@ export interface Folder {
   refresh(): Promise<void>
   /** Looks at one known document again; true when it changed. */
   refreshOne(id: string): Promise<boolean>
-  /** The rules in force, or what is wrong with them: then nobody may read anything here. */
-  rules(): FolderRules | RulesMistakes
+  rules(): Rules
   /** Files that are not served, and why. */
   leftOut(): readonly SkippedFile[]
   /** Patterns of the rules that match no document: likely mistakes. */
@@ -65,8 +59,7 @@ export function createFolder(
 ): Folder {
   const entries = new Map<string, Entry>()
   let skipped: readonly SkippedFile[] = []
-  let rules: FolderRules | RulesMistakes = NO_RULES
-  let rulesStamp = UNSETTLED
+  const watch = watchRules(root, lookupEnvironment)
 
   const idOf = (path: string): string => `${name}/${path}`
   const forget = (path: string): boolean => {
@@ -78,14 +71,14 @@ export function createFolder(
   const place = (entry: Omit<Entry, 'document'>): void => {
     const { found, reading } = entry
     const before = entries.get(found.path)?.document
-    const document = 'reason' in reading ? undefined : withAudience(reading, found, rules)
+    const document = 'reason' in reading ? undefined : withAudience(reading, found, watch.current())
     entries.set(found.path, { ...entry, document })
     if (before !== undefined && document !== undefined && isSame(before, document)) return
     if (before !== undefined || document !== undefined) changed(idOf(found.path), document)
   }
   /** @returns whether what is served under this path changed. */
   const take = async (found: FoundFile): Promise<boolean> => {
-    if (isSecret(rules, found.file)) return forget(found.path)
+    if (isSecret(watch.current(), found.file)) return forget(found.path)
     const known = entries.get(found.path)
     if (known !== undefined && isCurrent(known, found)) return false
     const read = await readDocument(idOf(found.path), found)
@@ -95,14 +88,9 @@ export function createFolder(
     return entries.get(found.path)?.document?.digest !== known?.document?.digest
   }
   const refreshRules = async (): Promise<void> => {
-    const stamp = await rulesStampOf(root, rules)
-    if (stamp === rulesStamp && stamp !== UNSETTLED) return
-    rules = await readRules(root, lookupEnvironment)
-    // A stamp that was not the same before and after is not trusted: they are read again next time.
-    const after = await rulesStampOf(root, rules)
-    rulesStamp = after === stamp && !isMistaken(rules) ? after : UNSETTLED
+    if (!(await watch.refresh())) return
     for (const entry of entries.values()) {
-      if (isSecret(rules, entry.found.file)) forget(entry.found.path)
+      if (isSecret(watch.current(), entry.found.file)) forget(entry.found.path)
       else place(entry)
     }
   }
@@ -127,25 +115,20 @@ export function createFolder(
       const found = await inspectFile(root, path)
       return 'file' in found ? take(found) : forget(path)
     },
-    rules: () => rules,
+    rules: watch.current,
     leftOut: () => [...skipped, ...[...entries.values()].flatMap(sayLeftOut)],
-    idlePatterns() {
-      const found = [...entries.values()].map((entry) => entry.found)
-      return isMistaken(rules)
-        ? []
-        : rules.readers
-            .map(({ pattern }) => pattern)
-            .filter((pattern) => !found.some((file) => speaksOf(pattern, file)))
-    },
+    idlePatterns: () => findIdlePatterns(watch.current(), [...entries.values()]),
   }
 }
 
-function isMistaken(rules: FolderRules | RulesMistakes): rules is RulesMistakes {
-  return 'mistakes' in rules
+function isSecret(rules: Rules, file: string): boolean {
+  return !('mistakes' in rules) && rules.secretFiles.includes(file)
 }
 
-function isSecret(rules: FolderRules | RulesMistakes, file: string): boolean {
-  return !isMistaken(rules) && rules.secretFiles.includes(file)
+function findIdlePatterns(rules: Rules, entries: readonly Entry[]): readonly string[] {
+  if ('mistakes' in rules) return []
+  const patterns = rules.readers.map(({ pattern }) => pattern)
+  return patterns.filter((pattern) => !entries.some(({ found }) => speaksOf(pattern, found)))
 }
 
 function isCurrent(known: Entry, found: FoundFile): boolean {
@@ -170,35 +153,9 @@ function speaksOf(pattern: string, { path, truePath }: FoundFile): boolean {
   return matchesPattern(path, pattern) || matchesPattern(truePath, pattern)
 }
 
-function withAudience(
-  { document, readers }: Reading,
-  found: FoundFile,
-  rules: FolderRules | RulesMistakes,
-): Document {
-  if (isMistaken(rules)) return { ...document, audience: NOBODY }
+function withAudience({ document, readers }: Reading, found: FoundFile, rules: Rules): Document {
+  if ('mistakes' in rules) return { ...document, audience: NOBODY }
   const lists = rules.readers.filter(({ pattern }) => speaksOf(pattern, found))
   const named = lists.map(({ names }) => names)
   return { ...document, audience: intersectReaders(readers ? [...named, readers] : named) }
-}
-
-async function rulesStampOf(root: string, rules: FolderRules | RulesMistakes): Promise<string> {
-  const files = [join(root, RULES_FILE), ...(isMistaken(rules) ? [] : rules.secretFiles)]
-  const stats = await Promise.all(
-    files.map((file) => stat(file, { bigint: true }).catch(() => undefined)),
-  )
-  if (stats.some((each) => each !== undefined && !isSettled(each))) return UNSETTLED
-  return stats.map((each) => (each === undefined ? 'absent' : stampOf(each))).join(' ')
-}
-
-async function readRules(
-  root: string,
-  lookupEnvironment: (name: string) => string | undefined,
-): Promise<FolderRules | RulesMistakes> {
-  try {
-    const content = await readFile(join(root, RULES_FILE), 'utf8')
-    return parseFolderRules(content, root, lookupEnvironment)
-  } catch (error) {
-    const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    return isAbsent ? NO_RULES : { mistakes: ['the file cannot be read'] }
-  }
 }
