@@ -17,6 +17,12 @@ test('a document that comes in pages is put together to its exact bytes', async 
   expect(await documents.read(FROM)).toEqual({ state: 'read', reading: realReading(FROM) })
 })
 
+test('a text that is not the file its digest names is not worked on', async () => {
+  await expect(openDocuments('--cut', '40').read(FROM)).rejects.toThrow(
+    /the text of .* is not the file that its digest names/,
+  )
+})
+
 test('a document the server refuses is a value with the reason of the server', async () => {
   expect(await openDocuments().read('requirements/none.yaml')).toEqual({
     state: 'refused',

@@ -5,6 +5,7 @@
  * the server (not found, not permitted) is a value; a broken connection is tried again, since
  * reading twice does no harm, and then thrown.
  */
+import { createHash } from 'node:crypto'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Reading } from './citation.ts'
@@ -137,11 +138,33 @@ async function readWhole(call: CallTool, document: string): Promise<ReadResult> 
     if (bytes > MAX_BYTES) throw new DocumentsError(`${document} is larger than ${MAX_BYTES} bytes`)
     if (!got.truncated || got.end >= got.totalLines) {
       const { version, digest } = first
-      return { state: 'read', reading: { document, version, digest, text: texts.join('\n') } }
+      return {
+        state: 'read',
+        reading: checkDigest({ document, version, digest, text: texts.join('\n') }),
+      }
     }
     next = got.end + 1
   }
   throw new DocumentsError(`${document} has more than ${MAX_PAGES} pages`)
+}
+
+/**
+ * Quotes are taken from this text and checked against that digest, so the two must belong together;
+ * a line that the server had to cut is found out here as well.
+ */
+function checkDigest(reading: Reading): Reading {
+  // A server may or may not count the nothing after the last line feed as a line.
+  const candidates = [reading.text, `${reading.text}\n`]
+  const text = candidates.find((candidate) => {
+    const hex = createHash('sha256').update(candidate).digest('hex')
+    return reading.digest === `sha256:${hex}`
+  })
+  if (text === undefined) {
+    throw new DocumentsError(
+      `the text of ${reading.document} is not the file that its digest names`,
+    )
+  }
+  return { ...reading, text }
 }
 
 interface Page {

@@ -2,7 +2,7 @@
  * A documents server reduced to what the agent uses, on the official SDK, over stdio.
  *
  * Keeps the agent's tests independent of any one documents server: it reads the same real files and
- * answers in the same contract. `node docs-stand-in.ts [--page <lines>] <folder…>`.
+ * answers in the same contract. `node docs-stand-in.ts [--page <lines>] [--cut <characters>] <folder…>`.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -13,10 +13,14 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
 const { values, positionals } = parseArgs({
-  options: { page: { type: 'string', default: '100000' } },
+  options: {
+    page: { type: 'string', default: '100000' },
+    cut: { type: 'string', default: '100000' },
+  },
   allowPositionals: true,
 })
 const pageLines = Number(values.page)
+const maxLineLength = Number(values.cut)
 const folders = new Map(positionals.map((folder) => [basename(folder), resolve(folder)]))
 
 function findFile(document: string): string | undefined {
@@ -45,7 +49,10 @@ function readDocument(document: string, start = 1, end = Number.MAX_SAFE_INTEGER
     uri: `docs:///${document}`,
     lines: { start, end: last },
     totalLines: lines.length,
-    text: lines.slice(start - 1, last).join('\n'),
+    text: lines
+      .slice(start - 1, last)
+      .map((line) => line.slice(0, maxLineLength))
+      .join('\n'),
     truncated: last < wanted,
   }
   return { content: [{ type: 'text' as const, text: result.text }], structuredContent: result }
