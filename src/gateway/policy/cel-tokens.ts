@@ -9,22 +9,37 @@ export interface CelToken {
   readonly start: number
 }
 
-const TOKEN =
-  /(?<space>\s+|\/\/[^\n]*)|(?<text>[rR]?[bB]?[rR]?(?:"""[\s\S]*?"""|'''[\s\S]*?'''))|(?<raw>(?:[rR][bB]?|[bB][rR])(?:"[^"\n]*"|'[^'\n]*'))|(?<plain>[bB]?(?:"(?:\\[\s\S]|[^"\\\n])*"|'(?:\\[\s\S]|[^'\\\n])*'))|(?<identifier>[A-Za-z_][A-Za-z0-9_]*)|(?<other>[\s\S])/y
+/** Strings end where the engine ends them: a backslash takes the next character along, in raw ones too. */
+const STRING = [
+  String.raw`"""(?:\\[^]|(?!""")[^\\])*"""`,
+  String.raw`'''(?:\\[^]|(?!''')[^\\])*'''`,
+  String.raw`"(?:\\[^]|[^"\\\r\n])*"`,
+  String.raw`'(?:\\[^]|[^'\\\r\n])*'`,
+].join('|')
+
+const TOKEN = new RegExp(
+  [
+    String.raw`(?<space>\s+|//[^\n]*)`,
+    `(?<text>[bBrR]?(?:${STRING}))`,
+    String.raw`(?<identifier>[A-Za-z_][A-Za-z0-9_]*)`,
+    String.raw`(?<other>[^])`,
+  ].join('|'),
+  'g',
+)
 
 /** Splits a CEL text; white space and comments are left out. Never throws: what it does not know is `other`. */
 export function celTokens(source: string): readonly CelToken[] {
   const tokens: CelToken[] = []
-  TOKEN.lastIndex = 0
-  for (let found = TOKEN.exec(source); found !== null; found = TOKEN.exec(source)) {
+  for (const found of source.matchAll(TOKEN)) {
     const groups = found.groups ?? {}
-    const start = found.index
-    const text = found[0]
     if (groups['space'] !== undefined) continue
-    const isText = groups['text'] ?? groups['raw'] ?? groups['plain']
     const kind =
-      isText !== undefined ? 'text' : groups['identifier'] !== undefined ? 'identifier' : 'other'
-    tokens.push({ kind, text, start })
+      groups['text'] !== undefined
+        ? 'text'
+        : groups['identifier'] !== undefined
+          ? 'identifier'
+          : 'other'
+    tokens.push({ kind, text: found[0], start: found.index })
   }
   return tokens
 }
@@ -46,8 +61,8 @@ export function renameMatches(
   let text = source
   for (const [index, token] of [...tokens.entries()].toReversed()) {
     const isCall =
-      token.text === 'matches' &&
       token.kind === 'identifier' &&
+      token.text === 'matches' &&
       tokens[index - 1]?.text === '.' &&
       tokens[index + 1]?.text === '('
     if (isCall) {

@@ -53,7 +53,8 @@ describe('matches is RE2', () => {
   test('the word is left alone where it is no call', () => {
     expect(holds("arguments.matches == 'x.matches(y)'", '{"matches":"x.matches(y)"}')).toBe(true)
     expect(holds("'a'.matches('a') // .matches(", '{}')).toBe(true)
-    expect(holds(`r'\\' == arguments.s && "x" . matches ( '^x' )`, '{"s":"\\\\"}')).toBe(true)
+    expect(holds(`'a\\'.matches(b)' != "" && "x" . matches ( '^x' )`)).toBe(true)
+    expect(holds(`r"\\".matches(" != "" && '5'.matches(r'\\d')`)).toBe(true)
     expect(holds(`'''it's .matches(''' != '' && ['b'].exists(x, x.matches('b'))`)).toBe(true)
   })
 
