@@ -3,15 +3,13 @@
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
 import { citeLines, type Reading } from '../agent/citation.ts'
 import type { Target } from '../agent/target.ts'
 
-const requirements = fileURLToPath(
-  new URL('requirements', `${packageFolder('@modelcontextprotocol/conformance')}/`),
-)
-const everything = fileURLToPath(packageFolder('@modelcontextprotocol/server-everything'))
+const requirements = join(packageFolder('@modelcontextprotocol/conformance'), 'requirements')
+const everything = packageFolder('@modelcontextprotocol/server-everything')
 
 /** The folders a documents server serves for these tests. */
 export const FOLDERS = [requirements, everything]
@@ -20,9 +18,10 @@ export const TO = 'requirements/2026-07-28.yaml'
 export const MANIFEST = 'server-everything/package.json'
 export const PACKAGE = '@modelcontextprotocol/server-everything'
 
-/** Packages that export no manifest cannot be resolved by name, so their folder is looked up. */
 function packageFolder(name: string): string {
-  return new URL(`../../../node_modules/${name}`, import.meta.url).href
+  const manifest = findPackageJSON(name, import.meta.url)
+  if (manifest === undefined) throw new Error(`${name} is not installed`)
+  return dirname(manifest)
 }
 
 /** A reading of any text, under the identity its bytes give it. */
