@@ -1,0 +1,169 @@
+/**
+ * Delegation as a tool: begins the work, waits a while with signs of life, then hands out the task.
+ *
+ * A modern caller that leaves before it was shown the task cancels the work; once shown, leaving ends the waiting only.
+ */
+import type { Dispatched } from '../../core/ports/doors.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import type { Route } from '../../core/words/route.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
+import { encodeJson, setMembers } from '../wire/spans.ts'
+import type { Answer } from './answer.ts'
+import { encodeProgress, openExchange, type OpenExchange } from './exchange.ts'
+import type { Delegation, Door } from './options.ts'
+import { answerOutcome, OUTCOME_META, outcomeMeta, quote, readableAnswer } from './outcome.ts'
+import { createCall } from './place-call.ts'
+import { isObject } from './request-meta.ts'
+import { renderTask } from './task-view.ts'
+import type { Visit } from './visit.ts'
+
+/** `tools/call` of `delegate_<agent>`. */
+export async function delegateTool(
+  door: Door,
+  delegation: Delegation,
+  visit: Visit,
+  route: Route,
+  args: JsonText,
+): Promise<Answer> {
+  const value = args.value()
+  const contextId = isObject(value) ? value['contextId'] : undefined
+  const call = {
+    ...createCall(door, visit, route, 'delegate', args),
+    ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
+  }
+  const opened = openExchange(visit, call.deadlineAt, door.clock.now())
+  const begun = await delegation.delegate(call, opened.exchange).catch((fault: unknown) => {
+    opened.close()
+    throw fault
+  })
+  // The reply outlives the waiting: its faults are reported, and the exchange ends with it, not with the caller.
+  void begun.reply.catch(door.report).finally(opened.close)
+  if (begun.task === undefined) return answerOutcome(visit, await begun.reply)
+  return awaitTask(door, delegation, visit, begun.task, { reply: begun.reply, opened })
+}
+
+/** What is still on its way from the agent when a wait begins. */
+interface Underway {
+  readonly reply: Promise<Dispatched>
+  readonly opened: OpenExchange
+}
+
+/** Waits for a task to end or to ask, at most as long as the door allows, and renders it. */
+export async function awaitTask(
+  door: Door,
+  delegation: Delegation,
+  visit: Visit,
+  task: TaskRecord,
+  underway?: Underway,
+): Promise<Answer> {
+  const wait = openWait(door, visit, task, underway?.opened)
+  try {
+    const first =
+      underway === undefined ? undefined : await Promise.race([underway.reply, wait.ended])
+    if (first !== undefined && first !== 'ended') {
+      const told = answerReply(visit, first, task)
+      if (told !== undefined) return told
+    }
+    const record = await delegation.desk.wait(task.id, visit.principal, wait.signal, wait.seen)
+    // Before it was shown, a caller that withdrew takes the work with it; in flight, the exchange already says so.
+    if (
+      visit.caller.signal.aborted &&
+      !wait.shown() &&
+      first !== 'ended' &&
+      underway !== undefined
+    ) {
+      await delegation.desk.cancel(task.id, visit.principal)
+    }
+    return await renderTask(delegation, visit, record ?? task)
+  } finally {
+    wait.close()
+  }
+}
+
+/** A reply that ends it without a remote task: a direct answer, or nothing begun. Undefined when the task goes on. */
+function answerReply(visit: Visit, reply: Dispatched, task: TaskRecord): Answer | undefined {
+  const { outcome } = reply
+  const meta = { ...outcomeMeta(reply), taskId: task.id }
+  if (outcome.state === 'answered') {
+    const contextId = outcome.contextId ?? reply.task?.contextId
+    const facts = {
+      taskId: task.id,
+      agent: task.peer,
+      state: 'answered',
+      next: 'nobody',
+      text: outcome.text,
+      ...(contextId === undefined ? {} : { contextId }),
+    }
+    const content = [{ type: 'text', text: `Agent ${task.peer} answers: ${quote(outcome.text)}` }]
+    const own = { content, structuredContent: facts, _meta: { [OUTCOME_META]: meta } }
+    if (outcome.native.protocol !== 'mcp') return { kind: 'result', bytes: encodeJson(own) }
+    // Translated already: its content is the agent's message, the facts and our `_meta` are added.
+    const bytes = setMembers(outcome.native.bytes, undefined, {
+      structuredContent: encodeJson(facts),
+      _meta: encodeJson(own._meta),
+    })
+    return { kind: 'result', bytes, revision: outcome.native.revision }
+  }
+  const nothingBegun =
+    (outcome.state === 'failed' && outcome.ran === 'no') || outcome.state === 'unknown'
+  if (!nothingBegun) return undefined
+  const said = answerOutcome(visit, { ...reply, task: reply.task ?? task })
+  return said.kind === 'result' ? said : readableAnswer(visit, said.message, meta)
+}
+
+interface Wait {
+  /** Aborted when the waiting is over: time is up, or the caller left. */
+  readonly signal: AbortSignal
+  readonly ended: Promise<'ended'>
+  readonly seen: (task: TaskRecord) => void
+  /** The caller was told of the task. */
+  readonly shown: () => boolean
+  readonly close: () => void
+}
+
+function openWait(door: Door, visit: Visit, task: TaskRecord, opened?: OpenExchange): Wait {
+  const { caller, meta } = visit
+  const over = new AbortController()
+  const end = (): void => over.abort()
+  const timer = setTimeout(end, door.limits.delegationWaitMs)
+  if (caller.signal.aborted) end()
+  else caller.signal.addEventListener('abort', end, { once: true })
+
+  let count = 0
+  let latest = task
+  let said = ''
+  const tell = (): void => {
+    if (meta.progressToken === undefined || over.signal.aborted || caller.gone()) return
+    count += 1
+    const words =
+      latest.theirWords === undefined ? '' : `: ${quote(latest.theirWords.slice(0, 200))}`
+    const message = `task ${latest.id} at ${latest.peer}, ${latest.state}${words}`
+    said = `${latest.state} ${latest.theirWords ?? ''}`
+    // Signs of life are not worth waiting for: a slow reader gets fewer, not later ones.
+    void Promise.resolve(caller.notify(encodeProgress(meta.progressToken, count, message))).catch(
+      door.report,
+    )
+    opened?.detach()
+  }
+  const heartbeat = setInterval(tell, door.limits.heartbeatMs)
+  tell()
+  return {
+    signal: over.signal,
+    ended: new Promise((resolve) => {
+      if (over.signal.aborted) resolve('ended')
+      else over.signal.addEventListener('abort', () => resolve('ended'), { once: true })
+    }),
+    seen: (next) => {
+      latest = next
+      if (`${next.state} ${next.theirWords ?? ''}` !== said) tell()
+    },
+    shown: () => count > 0,
+    close: () => {
+      clearTimeout(timer)
+      clearInterval(heartbeat)
+      caller.signal.removeEventListener('abort', end)
+      // The handle is on its way to the caller: from here on nothing the caller does on this request cancels.
+      if (!caller.signal.aborted) opened?.detach()
+    },
+  }
+}

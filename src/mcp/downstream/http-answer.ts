@@ -1,0 +1,97 @@
+/**
+ * One HTTP answer: a single JSON object, or an event stream once there is something to say before the end.
+ *
+ * @source MCP 2026-07-28, transports, Streamable HTTP: comments keep a stream alive, `X-Accel-Buffering: no`
+ */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Reply } from './answer.ts'
+
+export interface HttpAnswer {
+  /** Sends a message before the answer; begins the stream. */
+  notify(message: Uint8Array): void | Promise<void>
+  end(reply: Reply): void
+  /** The connection closed before `end` was called. */
+  readonly closed: AbortSignal
+}
+
+export interface StreamTimes {
+  readonly streamAfterMs: number
+  readonly keepAliveMs: number
+}
+
+const JSON_TYPE = 'application/json'
+const COMMENT = ':\n\n'
+
+export function openHttpAnswer(response: ServerResponse, times: StreamTimes): HttpAnswer {
+  const closed = new AbortController()
+  let ended = false
+  let keepAlive: NodeJS.Timeout | undefined
+  const beginStream = (): void => {
+    clearTimeout(patience)
+    if (response.headersSent || ended || closed.signal.aborted) return
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    keepAlive = setInterval(() => response.write(COMMENT), times.keepAliveMs)
+  }
+  const patience = setTimeout(() => {
+    beginStream()
+    response.write(COMMENT)
+  }, times.streamAfterMs)
+  const stopTimers = (): void => {
+    clearTimeout(patience)
+    clearInterval(keepAlive)
+  }
+  response.once('close', () => {
+    stopTimers()
+    if (!ended) closed.abort('caller_canceled')
+  })
+  response.on('error', () => undefined)
+  return {
+    closed: closed.signal,
+    notify: (message) => {
+      if (ended || closed.signal.aborted) return undefined
+      beginStream()
+      if (response.write(encodeEvent(message))) return undefined
+      // A caller that stops reading holds back only its own call; one that is gone holds back nothing.
+      return drained(response, closed.signal)
+    },
+    end: (reply) => {
+      stopTimers()
+      if (ended || closed.signal.aborted) return
+      ended = true
+      if (response.headersSent) {
+        if (reply.body === undefined) response.end()
+        else response.end(encodeEvent(reply.body))
+        return
+      }
+      response.writeHead(reply.status, {
+        ...(reply.body === undefined ? {} : { 'content-type': JSON_TYPE }),
+        'content-length': String(reply.body?.length ?? 0),
+        ...reply.headers,
+      })
+      response.end(reply.body)
+    },
+  }
+}
+
+async function drained(response: ServerResponse, closed: AbortSignal): Promise<void> {
+  await once(response, 'drain', { signal: closed }).catch(() => undefined)
+}
+
+/** Raw line ends stand between JSON tokens only, where a space means the same: one message is one data line. */
+export function oneLine(message: Uint8Array): Uint8Array {
+  if (message.indexOf(0x0a) < 0 && message.indexOf(0x0d) < 0) return message
+  return message.map((byte) => (byte === 0x0a || byte === 0x0d ? 0x20 : byte))
+}
+
+function encodeEvent(message: Uint8Array): Uint8Array {
+  return Buffer.concat([
+    Buffer.from('event: message\ndata: '),
+    oneLine(message),
+    Buffer.from('\n\n'),
+  ])
+}

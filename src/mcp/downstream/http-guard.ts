@@ -1,0 +1,78 @@
+/**
+ * What an HTTP request must be before its body is read: from a known host and origin, of a type that can be answered.
+ *
+ * @source MCP 2026-07-28, transports, Streamable HTTP, security: Origin and Host against DNS rebinding
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** A refusal by status, with a reason for people. */
+export interface HttpRefusal {
+  readonly status: number
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Names under which only this machine reaches itself. */
+export const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Judges Host and Origin.
+ *
+ * @param allowed host names without ports, lower case; IPv6 in brackets.
+ */
+export function refuseOrigin(
+  headers: IncomingHttpHeaders,
+  allowed: readonly string[],
+): HttpRefusal | undefined {
+  const host = hostOf(`http://${headers.host ?? ''}`)
+  if (host === undefined || !allowed.includes(host)) {
+    return { status: 403, message: 'the Host header names none of the hosts served here' }
+  }
+  const { origin } = headers
+  if (origin === undefined) return undefined
+  const from = /^https?:\/\//i.test(origin) ? hostOf(origin) : undefined
+  if (from === undefined || !allowed.includes(from)) {
+    return { status: 403, message: 'requests from this Origin are not served' }
+  }
+  return undefined
+}
+
+/** Judges Content-Type and Accept of a POST. */
+export function refuseMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | undefined {
+  const [type, ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  if (type?.trim() !== 'application/json') {
+    return { status: 415, message: 'expected Content-Type: application/json' }
+  }
+  const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='))
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) {
+    return { status: 415, message: 'expected charset utf-8' }
+  }
+  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
+    return { status: 415, message: 'expected no Content-Encoding' }
+  }
+  const { accept } = headers
+  if (accept === undefined) return undefined
+  const accepts = accept.toLowerCase().split(',').map(mediaRange)
+  const takes = (family: string, name: string): boolean =>
+    accepts.includes(name) || accepts.includes(`${family}/*`) || accepts.includes('*/*')
+  if (takes('application', 'application/json') && takes('text', 'text/event-stream'))
+    return undefined
+  return { status: 406, message: 'expected Accept: application/json, text/event-stream' }
+}
+
+function mediaRange(text: string): string {
+  const [range, ...parameters] = text.split(';')
+  const refused = parameters.some((one) => /^q=0(\.0*)?$/.test(one.trim()))
+  return refused ? '' : (range ?? '').trim()
+}
+
+function hostOf(url: string): string | undefined {
+  try {
+    const { hostname, username, pathname } = new URL(url)
+    return hostname === '' || username !== '' || pathname !== '/'
+      ? undefined
+      : hostname.toLowerCase()
+  } catch {
+    return undefined
+  }
+}

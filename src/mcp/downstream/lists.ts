@@ -1,0 +1,127 @@
+/**
+ * The four list methods: pages of the catalogue under our own sealed cursors, and what is missing said openly.
+ *
+ * A cursor names the item it continues after, not a position, so that a list that grew in between is not skipped over.
+ *
+ * @source MCP 2026-07-28, server, pagination: cursors are opaque, an invalid one is -32602
+ */
+import type { ListedItem, Listing, ListKind } from '../../core/ports/catalogue.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { concat, encodeJson, setMembers } from '../wire/spans.ts'
+import { badParams, ourError, type Answer } from './answer.ts'
+import type { Door } from './options.ts'
+import { isObject } from './request-meta.ts'
+import { TASK_TOOLS } from './task-tools.ts'
+import { paramHeadersOf } from './tools.ts'
+import { stringParam, type Visit } from './visit.ts'
+
+/** Key of our list of what is missing in a result's `_meta`. */
+export const MISSING_META = 'comity/missing'
+
+/** The member of a list result that holds its items. */
+const MEMBER_OF = {
+  tool: 'tools',
+  resource: 'resources',
+  template: 'resourceTemplates',
+  prompt: 'prompts',
+} as const satisfies Record<ListKind, string>
+
+interface Cursor {
+  readonly kind: ListKind
+  readonly after: string
+  readonly principal: string
+}
+
+const COMMA = new TextEncoder().encode(',')
+
+export async function listCapabilities(door: Door, visit: Visit, kind: ListKind): Promise<Answer> {
+  const after = readCursor(door, visit, kind)
+  if (after !== undefined && typeof after !== 'string') return after
+  const listing = await door.ports.catalogue.list(kind, visit.principal)
+  if (listing.allFailed) {
+    const reasons = listing.missing.map(({ peer, reason }) => `${peer}: ${reason}`).join('; ')
+    return ourError(RPC_ERRORS.internal, `no peer could be listed: ${reasons}`, {
+      [MISSING_META]: listing.missing,
+    })
+  }
+  const items = shownItems(door, visit, kind, listing)
+  const start = after === undefined ? 0 : items.findIndex(({ exposed }) => exposed === after) + 1
+  if (after !== undefined && start === 0) {
+    return badParams('the list changed since this cursor was given: start over without it')
+  }
+  const page = items.slice(start, start + door.limits.pageSize)
+  const last = page.at(-1)
+  const more = start + page.length < items.length && last !== undefined
+  const cursor: Cursor | undefined = more
+    ? { kind, after: last.exposed, principal: visit.principal.id }
+    : undefined
+  return {
+    kind: 'result',
+    bytes: setMembers(encodeJson({}), undefined, {
+      [MEMBER_OF[kind]]: arrayOf(
+        page.map(({ definition }) => definitionFor(visit, kind, definition)),
+      ),
+      ...(cursor === undefined ? {} : { nextCursor: encodeJson(door.seal.seal('cursor', cursor)) }),
+      ...(listing.missing.length === 0
+        ? {}
+        : { _meta: encodeJson({ [MISSING_META]: listing.missing }) }),
+    }),
+    ttlMs: Math.max(0, Math.trunc(listing.ttlMs)),
+  }
+}
+
+/** The name to continue after; undefined for a first page. */
+function readCursor(door: Door, visit: Visit, kind: ListKind): string | Answer | undefined {
+  const member = visit.members.find(({ key }) => key === 'cursor')
+  if (member === undefined || member.type === 'null') return undefined
+  const text = stringParam(visit, 'cursor')
+  const cursor =
+    text === undefined ? undefined : (door.seal.open('cursor', text) as Cursor | undefined)
+  const ours = cursor?.kind === kind && cursor.principal === visit.principal.id
+  return ours ? cursor.after : badParams('invalid cursor: start over without it')
+}
+
+function shownItems(
+  door: Door,
+  visit: Visit,
+  kind: ListKind,
+  listing: Listing,
+): readonly ListedItem[] {
+  if (kind !== 'tool') return listing.items
+  // Callers over modern HTTP have to drop a tool with unusable annotations; one that is listed can be called.
+  const strict = visit.era === 'modern' && visit.headers !== undefined
+  const items = strict
+    ? listing.items.filter(({ definition }) => paramHeadersOf(definition).ok)
+    : listing.items
+  return door.ports.delegation === undefined ? items : [...items, ...TASK_TOOLS]
+}
+
+const forLegacy = new WeakMap<JsonText, Uint8Array>()
+const OUTPUT_SCHEMA = Buffer.from('"outputSchema"')
+
+/** Legacy callers reject an output schema whose root is no object, and the whole list with it. */
+function definitionFor(visit: Visit, kind: ListKind, definition: JsonText): Uint8Array {
+  const { bytes } = definition
+  if (kind !== 'tool' || visit.era === 'modern') return bytes
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(OUTPUT_SCHEMA) < 0) {
+    return bytes
+  }
+  const known = forLegacy.get(definition)
+  if (known !== undefined) return known
+  const value = definition.value()
+  const schema = isObject(value) ? value['outputSchema'] : undefined
+  const fits = schema === undefined || (isObject(schema) && schema['type'] === 'object')
+  const adapted = fits ? bytes : setMembers(bytes, undefined, { outputSchema: undefined })
+  forLegacy.set(definition, adapted)
+  return adapted
+}
+
+function arrayOf(values: readonly Uint8Array[]): Uint8Array {
+  const parts = values.flatMap((value, index) => (index === 0 ? [value] : [COMMA, value]))
+  return concat([encodeArrayEdge('['), ...parts, encodeArrayEdge(']')])
+}
+
+function encodeArrayEdge(edge: '[' | ']'): Uint8Array {
+  return new TextEncoder().encode(edge)
+}

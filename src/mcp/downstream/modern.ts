@@ -1,0 +1,189 @@
+/**
+ * The modern era (2026-07-28): every request stands alone, by its `_meta` and, over HTTP, the headers that mirror it.
+ *
+ * Checked in this order, the first fault answers: metadata present, header equals body, version served, capabilities
+ * present, other headers, method known. Nothing is remembered between requests.
+ *
+ * @source MCP 2026-07-28, basic, `_meta` and versioning; transports, Streamable HTTP, server validation
+ */
+import type { Principal } from '../../core/words/principal.ts'
+import { toModernResult } from '../wire/codec.ts'
+import { checkMirrorHeaders, decodeHeaderValue, type HeaderBag } from '../wire/headers.ts'
+import { encodeError, encodeResult, type RpcId, type RpcRequest } from '../wire/json-rpc.ts'
+import { JsonFault } from '../wire/json-fault.ts'
+import {
+  CACHEABLE_METHODS,
+  MCP_HEADERS,
+  MODERN_META,
+  MODERN_REVISION,
+  MODERN_STATUS,
+  NAME_PARAM,
+  RPC_ERRORS,
+} from '../wire/rev-2026-07-28.ts'
+import { encodeJson, findMember, readValue, scanObject, sliceOf } from '../wire/spans.ts'
+import { badParams, faultAnswer, ourError, type Answer, type Reply } from './answer.ts'
+import { discover, SERVED_REVISIONS } from './discover.ts'
+import { findMethod } from './methods.ts'
+import type { Door } from './options.ts'
+import { isLogLevel, readCallerCan, readRequestMeta, type RequestMeta } from './request-meta.ts'
+import { stringParam, type Caller, type Visit } from './visit.ts'
+
+/** How a request arrived. */
+export interface Arrival {
+  readonly principal: Principal
+  readonly transport: 'http' | 'stdio'
+  /** Over HTTP only. */
+  readonly headers?: HeaderBag
+  readonly caller: Caller
+}
+
+/** Answers one request of the modern era. Never rejects. */
+export async function answerModern(
+  door: Door,
+  request: RpcRequest,
+  arrival: Arrival,
+): Promise<Reply> {
+  return encodeModern(door, request, await answer(door, request, arrival))
+}
+
+async function answer(door: Door, request: RpcRequest, arrival: Arrival): Promise<Answer> {
+  try {
+    const visit = openVisit(request, arrival)
+    if ('kind' in visit) return visit
+    if (request.method === 'server/discover') return await discover(door, arrival.principal)
+    const serve = findMethod(door, request.method)
+    if (serve === undefined) return unknownMethod(request.method)
+    return await serve(door, visit)
+  } catch (fault) {
+    if (fault instanceof JsonFault) return badParams(`params: ${fault.message}`)
+    door.report(fault)
+    return faultAnswer(fault)
+  }
+}
+
+function openVisit(request: RpcRequest, arrival: Arrival): Visit | Answer {
+  const params =
+    request.params === undefined ? encodeJson({}) : sliceOf(request.bytes, request.params)
+  const members = scanObject(params, undefined, { validated: true })
+  const meta = readRequestMeta(params, members)
+  const version = meta?.protocolVersion
+  if (meta === undefined || version === undefined) {
+    return missingMeta(MODERN_META.protocolVersion, 'a string')
+  }
+  const visit: Visit = {
+    era: 'modern',
+    revision: MODERN_REVISION,
+    transport: arrival.transport,
+    principal: arrival.principal,
+    request,
+    params,
+    members,
+    meta,
+    can: readCallerCan(meta.clientCapabilities),
+    ...(arrival.headers === undefined ? {} : { headers: arrival.headers }),
+    caller: arrival.caller,
+  }
+  return refuseVisit(visit, meta, version) ?? visit
+}
+
+function refuseVisit(visit: Visit, meta: RequestMeta, version: string): Answer | undefined {
+  const { headers, request } = visit
+  if (headers !== undefined && versionHeader(headers) !== version) {
+    return ourError(
+      RPC_ERRORS.headerMismatch,
+      `the header ${MCP_HEADERS.protocolVersion} must be there and say what _meta says`,
+    )
+  }
+  if (version !== MODERN_REVISION) return unsupportedVersion(version)
+  if (meta.clientCapabilities === undefined) {
+    return missingMeta(MODERN_META.clientCapabilities, 'an object, {} when there are none')
+  }
+  if (headers !== undefined) {
+    const nameKey = Object.hasOwn(NAME_PARAM, request.method)
+      ? NAME_PARAM[request.method]
+      : undefined
+    const name = nameKey === undefined ? undefined : stringParam(visit, nameKey)
+    const mismatch = checkMirrorHeaders(headers, {
+      protocolVersion: version,
+      method: request.method,
+      ...(name === undefined ? {} : { name }),
+    })
+    if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
+  }
+  if (meta.logLevel !== undefined && !isLogLevel(meta.logLevel)) {
+    return badParams(`_meta["${MODERN_META.logLevel}"] is no log level`)
+  }
+  return undefined
+}
+
+function versionHeader(headers: HeaderBag): string | undefined {
+  const raw = headers[MCP_HEADERS.protocolVersion.toLowerCase()]
+  return typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
+}
+
+function missingMeta(key: string, expected: string): Answer {
+  return ourError(
+    RPC_ERRORS.invalidParams,
+    `params._meta["${key}"] is required on every request: ${expected}`,
+    undefined,
+    400,
+  )
+}
+
+function unsupportedVersion(requested: string): Answer {
+  // A legacy version is served through `initialize` only; offering it again here would lead in a circle.
+  const supported = SERVED_REVISIONS.includes(requested) ? [MODERN_REVISION] : SERVED_REVISIONS
+  return ourError(
+    RPC_ERRORS.unsupportedProtocolVersion,
+    `protocol version ${requested.slice(0, 64)} is not served this way; served: ${supported.join(', ')}`,
+    { supported, requested: requested.slice(0, 64) },
+  )
+}
+
+function unknownMethod(method: string): Answer {
+  const versions =
+    method === 'initialize'
+      ? ` with ${MODERN_REVISION} metadata; served: ${SERVED_REVISIONS.join(', ')}`
+      : ''
+  return ourError(RPC_ERRORS.methodNotFound, `method not found: ${method.slice(0, 128)}${versions}`)
+}
+
+/** Puts on what modern answers carry. */
+function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
+  if (made.kind === 'error') return errorReply(request.id, made)
+  const asks = made.resultType === 'input_required'
+  const cacheable = CACHEABLE_METHODS.has(request.method) && !asks
+  const result = toModernResult(made.bytes, {
+    // A peer's own `complete` stays where it is; anything else cannot be what it claims.
+    ...(asks
+      ? { resultType: 'input_required' }
+      : claimsComplete(made.bytes)
+        ? {}
+        : { resultType: 'complete' }),
+    // Filtered by principal: never public, whatever the peer allowed.
+    ...(cacheable
+      ? { ttlMs: made.ttlMs ?? ttlOf(made.bytes), cacheScope: 'private' as const }
+      : {}),
+    serverInfo: encodeJson(door.serverInfo),
+  })
+  return { status: 200, body: encodeResult(request.id, result) }
+}
+
+function claimsComplete(result: Uint8Array): boolean {
+  const type = findMember(scanObject(result, undefined, { validated: true }), 'resultType')
+  return type === undefined || readValue(result, type.value) === 'complete'
+}
+
+/** A peer's own hint, 0 when it gave none that can be kept to. */
+function ttlOf(result: Uint8Array): number {
+  const member = findMember(scanObject(result, undefined, { validated: true }), 'ttlMs')
+  const value = member?.type === 'number' ? readValue(result, member.value) : undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
+}
+
+function errorReply(id: RpcId, made: Extract<Answer, { kind: 'error' }>): Reply {
+  return {
+    status: made.status ?? MODERN_STATUS[made.code] ?? 200,
+    body: encodeError(id, made),
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * What a door is made from: the core ports behind it and the options of whoever opens it. The one place of defaults.
+ *
+ * The gateway and the documents server open the same doors with their own catalogue and dispatch.
+ */
+import type { Catalogue } from '../../core/ports/catalogue.ts'
+import type { Delegate, Dispatch, TaskDesk } from '../../core/ports/doors.ts'
+import type { Clock } from '../../core/ports/world.ts'
+import type { Artifact } from '../../core/words/artifact.ts'
+import { ComityError } from '../../core/words/errors.ts'
+import type { Principal } from '../../core/words/principal.ts'
+import { createSeal, type Seal } from './seal.ts'
+
+/** What stands behind the doors. */
+export interface DoorPorts {
+  readonly catalogue: Catalogue
+  readonly dispatch: Dispatch
+  /** Present when agents can be delegated to: brings the `task_*` tools and artifacts as resources. */
+  readonly delegation?: Delegation
+}
+
+/** Long work: how it is begun, followed and read. */
+export interface Delegation {
+  readonly delegate: Delegate
+  readonly desk: TaskDesk
+  /** One artifact with its content; undefined for what this principal may not know. */
+  readonly artifact: (
+    taskId: string,
+    artifactId: string,
+    principal: Principal,
+  ) => Promise<Artifact | undefined>
+}
+
+/** A feature that is advertised and served; the methods of all others are unknown. */
+export type Offer = 'tools' | 'resources' | 'prompts' | 'logging'
+
+/** How this server names itself. */
+export interface Implementation {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+  readonly description?: string
+  readonly websiteUrl?: string
+}
+
+/** Bounds, each with its default. */
+export interface DoorLimits {
+  /** One message, bytes. Default 64 MiB. */
+  readonly maxMessageBytes: number
+  /** Silence while a request body arrives, milliseconds. Default 30 s. */
+  readonly bodyIdleMs: number
+  /** Requests being answered at once, for the whole door. Default 1024. */
+  readonly maxInFlight: number
+  /** Items a page. Default 200. */
+  readonly pageSize: number
+  /** The longest a call is waited for, milliseconds. Default 10 min. */
+  readonly callMs: number
+  /** How long a delegation is waited for before its handle is returned, milliseconds. Default 45 s. */
+  readonly delegationWaitMs: number
+  /** Between signs of life of a delegation to a caller with a progress token, milliseconds. Default 10 s. */
+  readonly heartbeatMs: number
+  /** Before an answer over HTTP becomes an event stream, milliseconds. Default 10 s. */
+  readonly streamAfterMs: number
+  /** Between keep-alive comments of an event stream, milliseconds. Default 15 s. */
+  readonly keepAliveMs: number
+  /** How long a question may wait for its answer, milliseconds. Default 10 min. */
+  readonly questionMs: number
+  /** Rounds of questions in one call. Default 16. */
+  readonly maxRounds: number
+  /** Sessions of legacy callers. Default 1000. */
+  readonly maxSessions: number
+  /** A session unused for longer is gone, milliseconds. Default 30 min. */
+  readonly sessionIdleMs: number
+  /** After the end of input or `close`, how long running requests may still answer, milliseconds. Default 10 s. */
+  readonly drainMs: number
+}
+
+export interface DoorOptions {
+  readonly serverInfo: Implementation
+  /** 32 secret bytes that cursors and question states are sealed with. Another key makes older ones invalid. */
+  readonly sealingKey: Uint8Array
+  readonly clock: Clock
+  /** Default: tools, resources, prompts, logging. */
+  readonly offers?: readonly Offer[]
+  readonly limits?: Partial<DoorLimits>
+  /** Told of our own faults; the caller gets a plain -32603. Default: nobody. */
+  readonly report?: (fault: unknown) => void
+}
+
+/** Ports and options with every default applied: what all files of this folder work with. */
+export interface Door {
+  readonly ports: DoorPorts
+  readonly serverInfo: Implementation
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly offers: ReadonlySet<Offer>
+  readonly limits: DoorLimits
+  readonly report: (fault: unknown) => void
+}
+
+const DEFAULT_LIMITS: DoorLimits = {
+  maxMessageBytes: 64 * 1024 * 1024,
+  bodyIdleMs: 30_000,
+  maxInFlight: 1024,
+  pageSize: 200,
+  callMs: 600_000,
+  delegationWaitMs: 45_000,
+  heartbeatMs: 10_000,
+  streamAfterMs: 10_000,
+  keepAliveMs: 15_000,
+  questionMs: 600_000,
+  maxRounds: 16,
+  maxSessions: 1000,
+  sessionIdleMs: 1_800_000,
+  drainMs: 10_000,
+}
+
+/** @throws ComityError `config_invalid` when the sealing key is not 32 bytes. */
+export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
+  if (options.sealingKey.length !== 32) {
+    throw new ComityError(
+      'config_invalid',
+      `the sealing key must be 32 bytes, got ${options.sealingKey.length}`,
+    )
+  }
+  return {
+    ports,
+    serverInfo: options.serverInfo,
+    seal: createSeal(options.sealingKey),
+    clock: options.clock,
+    offers: new Set(options.offers ?? ['tools', 'resources', 'prompts', 'logging']),
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    report: options.report ?? (() => undefined),
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * `tools/call`: resolves the name, checks mirrored headers and the strictness of arguments, then hands over.
+ *
+ * @source MCP 2026-07-28, server, tools; transports, Streamable HTTP, custom headers (SEP-2243)
+ */
+import type { Principal } from '../../core/words/principal.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import { jsonText } from '../wire/native.ts'
+import { checkParamHeaders, readParamHeaders, type ParamHeaders } from '../wire/headers.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { encodeJson, findMember, sliceOf } from '../wire/spans.ts'
+import { checkStrict } from '../wire/strict.ts'
+import { badParams, ourError, type Answer } from './answer.ts'
+import { delegateTool } from './delegation.ts'
+import type { Door } from './options.ts'
+import { placeCall } from './place-call.ts'
+import { isObject } from './request-meta.ts'
+import { callTaskTool, isTaskTool } from './task-tools.ts'
+import { stringParam, type Visit } from './visit.ts'
+
+/** @throws JsonFault for arguments of which two readers may disagree. */
+export async function callTool(door: Door, visit: Visit): Promise<Answer> {
+  const name = stringParam(visit, 'name')
+  if (name === undefined) return badParams('tools/call needs params.name, a string')
+  const args = readArguments(visit)
+  if ('kind' in args) return args
+  if (door.ports.delegation !== undefined && isTaskTool(name)) {
+    return callTaskTool(door, door.ports.delegation, visit, name, args.value())
+  }
+  const route = await door.ports.catalogue.resolve('tool', name, visit.principal)
+  if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
+  const mismatch = await checkArgumentHeaders(door, visit, name, args)
+  if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
+  if (route.kind === 'agent' && door.ports.delegation !== undefined) {
+    return delegateTool(door, door.ports.delegation, visit, route, args)
+  }
+  return placeCall(door, visit, route, 'call', args)
+}
+
+/** The arguments object, `{}` when absent, strictly checked. */
+export function readArguments(visit: Visit): JsonText | Answer {
+  const member = findMember(visit.members, 'arguments')
+  if (member === undefined) return jsonText(encodeJson({}))
+  if (member.type !== 'object') return badParams('params.arguments must be an object')
+  checkStrict(visit.params, member.value)
+  return jsonText(sliceOf(visit.params, member.value))
+}
+
+/** Header annotations of a definition, read once per definition. */
+const annotationsOf = new WeakMap<JsonText, ParamHeaders>()
+const ANNOTATION = Buffer.from('"x-mcp-header"')
+const NO_HEADERS: ParamHeaders = { ok: true, headers: [] }
+
+/** What `x-mcp-header` annotations this definition has, or why it cannot be called over HTTP. */
+export function paramHeadersOf(definition: JsonText): ParamHeaders {
+  const { bytes } = definition
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(ANNOTATION) < 0) {
+    return NO_HEADERS
+  }
+  const known = annotationsOf.get(definition)
+  if (known !== undefined) return known
+  const value = definition.value()
+  const read = readParamHeaders(isObject(value) ? value['inputSchema'] : undefined)
+  annotationsOf.set(definition, read)
+  return read
+}
+
+/** Re-exporting a tool with annotations over HTTP makes us their validator. @returns what is wrong, if anything. */
+async function checkArgumentHeaders(
+  door: Door,
+  visit: Visit,
+  name: string,
+  args: JsonText,
+): Promise<string | undefined> {
+  if (visit.headers === undefined || visit.era === 'legacy') return undefined
+  const definition = await definitionOf(door, name, visit.principal)
+  const annotations = definition === undefined ? NO_HEADERS : paramHeadersOf(definition)
+  if (!annotations.ok || annotations.headers.length === 0) return undefined
+  return checkParamHeaders(annotations.headers, args.value(), visit.headers)
+}
+
+async function definitionOf(
+  door: Door,
+  name: string,
+  principal: Principal,
+): Promise<JsonText | undefined> {
+  const { items } = await door.ports.catalogue.list('tool', principal)
+  return items.find((item) => item.exposed === name)?.definition
+}
