@@ -1,0 +1,293 @@
+/**
+ * Which era a server speaks: asks once with `server/discover`, which has no effects, and falls back
+ * to `initialize`. Never opens with anything that could act.
+ *
+ * What shows a modern server is its discover result or an error code that only 2026-07-28 has;
+ * everything else, silence included, means an older one. The fallback hangs on no single code.
+ *
+ * @source MCP 2026-07-28, basic, versioning and backward compatibility; 2025-11-25, lifecycle.
+ */
+import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
+import { hopParams } from '../wire/codec.ts'
+import { LEGACY_REVISION, LEGACY_REVISIONS } from '../wire/rev-2025-11-25.ts'
+import { MODERN_META, MODERN_ONLY_CODES, MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
+import { encodeJson, readValue } from '../wire/spans.ts'
+import { LinkFailure, type Agreement, type Link } from './link.ts'
+
+/** What the server said of itself. Claims; they drive nothing but what is asked of it. */
+export interface PeerFacts extends Agreement {
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** Name and version. */
+  readonly callsItself?: string
+  readonly instructions?: string
+}
+
+export interface Connected {
+  readonly link: Link
+  readonly facts: PeerFacts
+}
+
+export interface ConnectOptions {
+  /** Locks the revision; nothing else is tried. */
+  readonly revision?: string
+  /** What an earlier connection to the same endpoint found: a legacy server is not probed again. */
+  readonly remembered?: Agreement
+  /** JSON bytes of the Implementation that we are. */
+  readonly clientInfo: Uint8Array
+  /** How long silence to the probe is waited for, milliseconds. Default 5000. */
+  readonly probeMs?: number
+  /** How long the whole may take, starting of the server included, milliseconds. Default 60000. */
+  readonly startMs?: number
+}
+
+/** Revisions that `initialize` may agree on; the oldest differs in HTTP only. */
+const ACCEPTED: ReadonlySet<string> = new Set([...LEGACY_REVISIONS, '2024-11-05'])
+const DEFAULT_PROBE_MS = 5_000
+const DEFAULT_START_MS = 60_000
+
+type Probe =
+  | { readonly kind: 'modern'; readonly facts: PeerFacts }
+  | { readonly kind: 'legacy'; readonly why: string }
+  | { readonly kind: 'failed'; readonly failure: LinkFailure }
+
+/**
+ * Opens a link and agrees on a revision.
+ *
+ * @param open makes a fresh link: a server that ends on the probe is started once more.
+ * @throws LinkFailure saying what to change; nothing with effects was sent.
+ */
+export async function connect(
+  open: () => Promise<Link>,
+  options: ConnectOptions,
+  signal: AbortSignal,
+): Promise<Connected> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(options.startMs ?? DEFAULT_START_MS)])
+  const link = await open()
+  try {
+    const facts = await agree(link, options, limit)
+    if (facts !== 'reopen') return { link, facts }
+  } catch (error) {
+    await link.close()
+    throw limit.aborted && !signal.aborted ? tooSlow(link, options) : explained(error, link)
+  }
+  await link.close()
+  const second = await open()
+  try {
+    return { link: second, facts: await initialize(second, LEGACY_REVISION, options, limit) }
+  } catch (error) {
+    await second.close()
+    throw explained(error, second)
+  }
+}
+
+async function agree(
+  link: Link,
+  options: ConnectOptions,
+  signal: AbortSignal,
+): Promise<PeerFacts | 'reopen'> {
+  const { revision, remembered } = options
+  if (revision !== undefined && revision !== MODERN_REVISION) {
+    return initialize(link, revision, options, signal)
+  }
+  if (revision === undefined && remembered?.era === 'legacy') {
+    return initialize(link, remembered.revision, options, signal)
+  }
+  const probing = new AbortController()
+  const probe = discover(link, options, AbortSignal.any([signal, probing.signal]))
+  const first = await Promise.race([probe, silence(options.probeMs ?? DEFAULT_PROBE_MS, probing)])
+  if (revision === MODERN_REVISION) return lockedModern(first === 'silent' ? await probe : first)
+  if (first === 'silent') return initializeOrLate(link, probe, probing, options, signal)
+  switch (first.kind) {
+    case 'modern':
+      return first.facts
+    case 'legacy':
+      return initialize(link, LEGACY_REVISION, options, signal, first.why)
+    case 'failed':
+      // Some old servers end themselves when they are spoken to before `initialize`.
+      if (first.failure.reason === 'broken' && link.transport === 'stdio') return 'reopen'
+      throw first.failure
+  }
+}
+
+function lockedModern(probe: Probe): PeerFacts {
+  if (probe.kind === 'modern') return probe.facts
+  if (probe.kind === 'failed') throw probe.failure
+  const what = `the configuration locks \`revision: ${MODERN_REVISION}\`, but the server does not speak it: ${probe.why}; remove the lock or update the server`
+  throw new LinkFailure('unreachable', false, what)
+}
+
+/** A slow starter may still answer the probe; whichever answer is sound first decides. */
+async function initializeOrLate(
+  link: Link,
+  probe: Promise<Probe>,
+  probing: AbortController,
+  options: ConnectOptions,
+  signal: AbortSignal,
+): Promise<PeerFacts> {
+  // Over HTTP the silent request holds a connection; on stdio it costs nothing to leave it open.
+  if (link.transport === 'http') probing.abort()
+  const late = probe.then((found) => (found.kind === 'modern' ? found.facts : undefined))
+  const old = initialize(link, LEGACY_REVISION, options, signal, 'it did not answer the probe')
+  const oldOrNone = old.catch(() => undefined)
+  const first = await Promise.race([late, oldOrNone])
+  if (first !== undefined) return first
+  const modern = link.transport === 'http' ? undefined : await Promise.race([late, oldOrNone])
+  return modern ?? old
+}
+
+async function discover(link: Link, options: ConnectOptions, signal: AbortSignal): Promise<Probe> {
+  const params = hopParams(undefined, {
+    era: 'modern',
+    protocolVersion: MODERN_REVISION,
+    clientCapabilities: encodeJson({}),
+    clientInfo: options.clientInfo,
+  })
+  try {
+    const answer = await link.request({
+      id: link.nextId(),
+      method: 'server/discover',
+      params,
+      revision: MODERN_REVISION,
+      signal,
+    })
+    return answer.kind === 'result' ? readDiscover(link, answer) : readRefusal(answer)
+  } catch (error) {
+    if (!(error instanceof LinkFailure)) throw error
+    const old = ['refused', 'unclear', 'unreadable'].includes(error.reason)
+    return old ? { kind: 'legacy', why: error.message } : { kind: 'failed', failure: error }
+  }
+}
+
+function readDiscover(link: Link, answer: RpcResult): Probe {
+  const result = objectOf(readValue(answer.bytes, answer.result.value))
+  const versions = stringsOf(result.supportedVersions)
+  if (versions === undefined) {
+    return { kind: 'legacy', why: 'it answered server/discover with something else' }
+  }
+  if (!versions.includes(MODERN_REVISION)) return otherVersions(versions)
+  const agreement: Agreement = { era: 'modern', revision: MODERN_REVISION }
+  link.agree(agreement)
+  const meta = objectOf(result._meta)
+  return { kind: 'modern', facts: readFacts(agreement, result, meta[MODERN_META.serverInfo]) }
+}
+
+function readRefusal(answer: RpcError): Probe {
+  const why = `it answered server/discover with error ${answer.code}`
+  if (!MODERN_ONLY_CODES.has(answer.code)) return { kind: 'legacy', why }
+  const data = answer.data === undefined ? {} : objectOf(readValue(answer.bytes, answer.data))
+  const versions = stringsOf(data.supported)
+  if (versions !== undefined) return otherVersions(versions)
+  const failure = new LinkFailure(
+    'unreachable',
+    false,
+    `the server speaks ${MODERN_REVISION} but refuses to be asked what it offers: error ${answer.code}`,
+  )
+  return { kind: 'failed', failure }
+}
+
+/** A server that names only session revisions is reached by `initialize`. */
+function otherVersions(versions: readonly string[]): Probe {
+  const why = `it supports ${versions.join(', ') || 'no revision at all'}`
+  if (versions.some((version) => ACCEPTED.has(version))) return { kind: 'legacy', why }
+  const known = `${MODERN_REVISION}, ${LEGACY_REVISIONS.join(', ')}`
+  const failure = new LinkFailure(
+    'unreachable',
+    false,
+    `no revision in common: ${why}; we speak ${known}`,
+  )
+  return { kind: 'failed', failure }
+}
+
+async function initialize(
+  link: Link,
+  revision: string,
+  options: ConnectOptions,
+  signal: AbortSignal,
+  probed?: string,
+): Promise<PeerFacts> {
+  const context = probed === undefined ? '' : ` (before that ${probed})`
+  const params = encodeJson({
+    protocolVersion: revision,
+    capabilities: {},
+    clientInfo: readValue(options.clientInfo),
+  })
+  const answer = await link.request({ id: link.nextId(), method: 'initialize', params, signal })
+  if (answer.kind === 'error') {
+    const said = `the server refused initialize with error ${answer.code}: ${answer.message.slice(0, 300)}`
+    throw new LinkFailure('unreachable', false, `${said}${context}`)
+  }
+  const result = objectOf(readValue(answer.bytes, answer.result.value))
+  const agreed = result.protocolVersion
+  if (typeof agreed !== 'string' || !ACCEPTED.has(agreed)) {
+    const said = typeof agreed === 'string' ? agreed.slice(0, 40) : 'no protocolVersion'
+    throw new LinkFailure(
+      'unreachable',
+      false,
+      `the server answered initialize with ${said}; we speak ${[...ACCEPTED].join(', ')}`,
+    )
+  }
+  if (options.revision !== undefined && agreed !== options.revision) {
+    const what = `the configuration locks \`revision: ${options.revision}\`, but the server answered ${agreed}`
+    throw new LinkFailure('unreachable', false, what)
+  }
+  const agreement: Agreement = { era: 'legacy', revision: agreed }
+  link.agree(agreement)
+  await link.notify('notifications/initialized')
+  return readFacts(agreement, result, result.serverInfo)
+}
+
+function readFacts(
+  agreement: Agreement,
+  result: Readonly<Record<string, unknown>>,
+  info: unknown,
+): PeerFacts {
+  const { name, version } = objectOf(info)
+  const { instructions } = result
+  return {
+    ...agreement,
+    capabilities: objectOf(result.capabilities),
+    ...(typeof name === 'string'
+      ? {
+          callsItself: `${name} ${typeof version === 'string' ? version : ''}`.trim().slice(0, 200),
+        }
+      : {}),
+    ...(typeof instructions === 'string' ? { instructions } : {}),
+  }
+}
+
+function silence(ms: number, probing: AbortController): Promise<'silent'> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve('silent'), ms)
+    timer.unref()
+    probing.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  })
+}
+
+/** The failure with what the server printed, so that "exited with code 1" says why. */
+function explained(error: unknown, link: Link): unknown {
+  const printed = link.complaints().slice(-1000)
+  if (!(error instanceof LinkFailure) || printed === '') return error
+  const { reason, sent, status } = error
+  return new LinkFailure(reason, sent, `${error.message}; it printed: ${printed}`, {
+    cause: error,
+    ...(status === undefined ? {} : { status }),
+  })
+}
+
+function tooSlow(link: Link, options: ConnectOptions): unknown {
+  const ms = options.startMs ?? DEFAULT_START_MS
+  return explained(
+    new LinkFailure('unreachable', false, `the server did not answer within ${ms} ms`),
+    link,
+  )
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+}
+
+function stringsOf(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  return value.filter((item): item is string => typeof item === 'string')
+}

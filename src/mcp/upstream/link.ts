@@ -1,0 +1,109 @@
+/**
+ * A link: one way to one MCP server on which requests are answered. Stdio and HTTP implement it.
+ *
+ * A link knows JSON-RPC and its transport. What a method means, and which outcome a broken link is,
+ * its users decide; a link only says whether bytes may have left.
+ */
+import type { RpcError, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
+
+/** What the two sides agreed on; set once the era is known. */
+export interface Agreement {
+  readonly era: 'modern' | 'legacy'
+  readonly revision: string
+}
+
+export interface LinkRequest {
+  /** From `nextId`. */
+  readonly id: number
+  readonly method: string
+  /** The complete params object. */
+  readonly params: Uint8Array
+  /** Value of `Mcp-Name`, where the method has one. HTTP only. */
+  readonly name?: string
+  /** `Mcp-Param-*` headers. HTTP only. */
+  readonly paramHeaders?: Readonly<Record<string, string>>
+  /** Revision to speak before there is an agreement: the probe's. */
+  readonly revision?: string
+  /** Aborting cancels the request in the link's own form and rejects it. */
+  readonly signal: AbortSignal
+  /** Called once, just before bytes may leave. */
+  readonly onSend?: () => void
+  /**
+   * Progress and log notifications of this request, in order. A returned promise asks the link to
+   * read no further until it settles.
+   */
+  readonly onNotification?: (notification: RpcNotification) => void | Promise<void>
+}
+
+export interface Link {
+  readonly transport: 'stdio' | 'http'
+  /** Ids are the link's own; also used as progress token. */
+  nextId(): number
+  /** @throws LinkFailure when there is no answer. */
+  request(request: LinkRequest): Promise<RpcResult | RpcError>
+  /** @throws LinkFailure */
+  notify(method: string, params?: Uint8Array): Promise<void>
+  agree(agreement: Agreement): void
+  /** Resolves when this link can serve no more (process ended, session lost), with the reason. */
+  readonly ended: Promise<LinkFailure>
+  /** What people should see when something is wrong: masked, bounded. */
+  complaints(): string
+  counts(): LinkCounts
+  close(): Promise<void>
+}
+
+/** What a server did that the protocol does not know; shown, never fatal. */
+export interface LinkCounts {
+  /** Lines on stdout that are no JSON-RPC. */
+  readonly noise: number
+  /** Answers to nothing we asked, and second answers. */
+  readonly stray: number
+  /** Answers that gave our number back as a string. */
+  readonly nonConforming: number
+  /** First pieces of noise, at most ten of 200 characters. */
+  readonly noiseSample: readonly string[]
+}
+
+export type LinkFailureReason =
+  /** No connection, no such command: nothing was sent. */
+  | 'unreachable'
+  /** 401 or 403. */
+  | 'unauthorized'
+  /** Refused by the transport before the message was looked at (405, 413, 415, 429, redirect). */
+  | 'refused'
+  /** The connection or the process ended. */
+  | 'broken'
+  /** The answer is no answer: too large, not JSON-RPC, wrong id. */
+  | 'unreadable'
+  /** An HTTP status without a message that could have come before or after the work. */
+  | 'unclear'
+  /** The request's signal. */
+  | 'aborted'
+
+/** A request without an answer. The message is for people and holds no secret. */
+export class LinkFailure extends Error {
+  override readonly name = 'LinkFailure'
+  readonly reason: LinkFailureReason
+  /** Whether bytes of the request may have left. */
+  readonly sent: boolean
+  /** HTTP status, when there was one. */
+  readonly status: number | undefined
+
+  constructor(
+    reason: LinkFailureReason,
+    sent: boolean,
+    message: string,
+    options: { readonly status?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.reason = reason
+    this.sent = sent
+    this.status = options.status
+  }
+}
+
+/** Largest message that is read, bytes. */
+export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
+
+/** What a link tells its owner outside of requests: `list_changed` and the like. */
+export type LinkListener = (notification: RpcNotification) => void

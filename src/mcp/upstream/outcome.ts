@@ -1,0 +1,200 @@
+/**
+ * What came back, or did not, as one of core's outcomes.
+ *
+ * Judgements, where the protocol leaves them open:
+ * - a JSON-RPC error is `failed`; that nothing ran is believed only for codes by which the message
+ *   itself was refused (parse, request, method, params, headers, version, capability);
+ * - a transport that broke, or an HTTP status without a message, after sending is `unknown`;
+ * - an answer that came but cannot be read is `failed` and counts as having run.
+ */
+import { refused, type Outcome } from '../../core/words/outcome.ts'
+import type { CallerCan, Question, QuestionKind } from '../../core/words/question.ts'
+import type { StopReason } from '../../core/ports/upstream.ts'
+import { readResultHead } from '../wire/codec.ts'
+import { JsonFault } from '../wire/json-fault.ts'
+import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
+import { mcpNative } from '../wire/native.ts'
+import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
+import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { findMember, readString, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
+import type { Member } from '../wire/spans.ts'
+import type { PeerFacts } from './connect.ts'
+import type { LinkFailure } from './link.ts'
+import { sealState } from './request.ts'
+
+/** Codes that say the message was refused before any work. */
+const NOTHING_RAN: ReadonlySet<number> = new Set([
+  RPC_ERRORS.parse,
+  RPC_ERRORS.invalidRequest,
+  RPC_ERRORS.methodNotFound,
+  RPC_ERRORS.invalidParams,
+  RPC_ERRORS.headerMismatch,
+  RPC_ERRORS.missingClientCapability,
+  RPC_ERRORS.unsupportedProtocolVersion,
+  LEGACY_ERRORS.resourceNotFound,
+  LEGACY_ERRORS.urlElicitationRequired,
+])
+
+/** What the outcome is made for. */
+export interface Asked {
+  readonly peer: string
+  readonly facts: PeerFacts
+  readonly can: CallerCan
+}
+
+/** The outcome of an answer. */
+export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome {
+  if (answer.kind === 'error') return judgeError(answer, asked)
+  const { facts, peer } = asked
+  if (answer.result.type !== 'object') return violation(peer, 'a result that is no object')
+  const bytes = sliceOf(answer.bytes, answer.result.value)
+  const native = mcpNative(bytes, facts.revision)
+  let head: ReturnType<typeof readResultHead>
+  try {
+    head = readResultHead(bytes, undefined, { validated: true })
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    return violation(peer, `a result of which readers may disagree: ${error.message}`)
+  }
+  if (!head.sound) return violation(peer, 'a resultType that is no string')
+  if (head.resultType === RESULT_TYPES.complete) {
+    return { state: 'completed', native, toolError: head.isError }
+  }
+  if (head.resultType === RESULT_TYPES.inputRequired && facts.era === 'modern') {
+    return judgeQuestions(bytes, head.members, native, asked)
+  }
+  return violation(
+    peer,
+    `the result type ${JSON.stringify(head.resultType.slice(0, 60))}, which was not declared`,
+  )
+}
+
+/** The outcome of no answer. @param stopped why the caller's signal was aborted, if it was. */
+export function judgeFailure(
+  failure: LinkFailure,
+  peer: string,
+  stopped: StopReason | undefined,
+): Outcome {
+  const { reason, sent, message } = failure
+  const detail = `${peer}: ${message}`
+  switch (reason) {
+    case 'unreachable':
+      return refused('transport', 'peer_unreachable', detail)
+    case 'unauthorized':
+      return refused('peer', 'credentials_missing', detail)
+    case 'refused':
+      return refused('transport', 'peer_error', detail)
+    case 'broken':
+      if (!sent) return refused('transport', 'peer_crashed', detail)
+      return {
+        state: 'unknown',
+        because: 'sent_no_answer',
+        detail: `${detail}; it was sent and may have run`,
+      }
+    case 'unreadable':
+      return violation(peer, message)
+    case 'unclear':
+      return {
+        state: 'unknown',
+        because: 'peer_unclear',
+        detail: `${detail}; it was sent and may have run`,
+      }
+    case 'aborted':
+      return judgeStop(peer, sent, stopped)
+  }
+}
+
+function judgeStop(peer: string, sent: boolean, stopped: StopReason | undefined): Outcome {
+  const late = stopped === 'deadline'
+  if (!sent) {
+    const why = late ? 'the deadline passed' : 'it was canceled'
+    const code = late ? 'deadline_before_send' : 'canceled_before_send'
+    return refused('transport', code, `${why} before anything was sent to ${peer}`)
+  }
+  const why = late
+    ? `${peer} did not answer before the deadline; it was told to stop, but MCP servers do not confirm that`
+    : `${peer} was told to stop, but MCP servers do not confirm that; it may have run, wholly or in part`
+  return { state: 'unknown', because: late ? 'deadline' : 'cancel_unconfirmed', detail: why }
+}
+
+function judgeError(answer: RpcError, { peer, facts }: Asked): Outcome {
+  const bytes = sliceOf(answer.bytes, answer.error)
+  return {
+    state: 'failed',
+    origin: 'peer',
+    ran: NOTHING_RAN.has(answer.code) ? 'no' : 'yes',
+    code: 'peer_error',
+    detail: `${peer} answered error ${answer.code}: ${answer.message.slice(0, 500)}`,
+    native: mcpNative(bytes, facts.revision),
+  }
+}
+
+function violation(peer: string, what: string): Outcome {
+  return {
+    state: 'failed',
+    origin: 'protocol',
+    ran: 'yes',
+    code: 'protocol_violation',
+    detail: `${peer} answered, but not as the protocol says: ${what}`,
+  }
+}
+
+function judgeQuestions(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  native: ReturnType<typeof mcpNative>,
+  { peer, facts, can }: Asked,
+): Outcome {
+  const requests = findMember(members, 'inputRequests')
+  const state = findMember(members, 'requestState')
+  if (requests === undefined && state === undefined) {
+    return violation(peer, 'input_required with neither inputRequests nor requestState')
+  }
+  if (state !== undefined && state.type !== 'string')
+    return violation(peer, 'a requestState that is no string')
+  if (requests !== undefined && requests.type !== 'object') {
+    return violation(peer, 'inputRequests that are no object')
+  }
+  const questions: Question[] = []
+  for (const member of requests === undefined ? [] : scanObject(bytes, requests.value)) {
+    const question = readQuestion(bytes, member, facts.revision)
+    if (question === undefined || !canBear(can, question.kind)) {
+      return violation(peer, 'it asks a kind of question that was not declared')
+    }
+    questions.push(question)
+  }
+  const sealed = sealState(state === undefined ? undefined : textOf(bytes, state.value))
+  return { state: 'input_required', handle: { peer, kind: 'mcp_state', sealed }, questions, native }
+}
+
+function readQuestion(bytes: Uint8Array, member: Member, revision: string): Question | undefined {
+  if (member.type !== 'object') return undefined
+  const own = sliceOf(bytes, member.value)
+  const members = scanObject(own, undefined, { validated: true, allowDuplicates: true })
+  const method = findMember(members, 'method')
+  const params = findMember(members, 'params')
+  const asked =
+    params?.type === 'object' ? (readValue(own, params.value) as Record<string, unknown>) : {}
+  const kind = kindOf(method?.type === 'string' ? readString(own, method.value) : '', asked.mode)
+  if (kind === undefined) return undefined
+  const text = typeof asked.message === 'string' ? asked.message : ''
+  return { kind, key: member.key, text, native: mcpNative(own, revision) }
+}
+
+function kindOf(method: string, mode: unknown): QuestionKind | undefined {
+  switch (method) {
+    case 'elicitation/create':
+      return mode === 'url' ? 'url' : 'form'
+    case 'sampling/createMessage':
+      return 'sampling'
+    case 'roots/list':
+      return 'roots'
+    default:
+      return undefined
+  }
+}
+
+function canBear(can: CallerCan, kind: QuestionKind): boolean {
+  // MCP has no question of text alone.
+  return kind !== 'text' && can[kind]
+}

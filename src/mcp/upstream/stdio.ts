@@ -1,0 +1,220 @@
+/**
+ * The stdio link: JSON-RPC lines to and from one supervised process.
+ *
+ * Tolerates what servers in the field print on stdout: a line that is no JSON-RPC message is noise,
+ * counted and sampled, never fatal. A line beyond the limit ends this server only.
+ *
+ * @source MCP 2026-07-28 and 2025-11-25, transports, stdio.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  createId,
+  encodeError,
+  encodeNotification,
+  encodeRequest,
+  encodeResult,
+  parseMessage,
+  type RpcFault,
+  type RpcNotification,
+  type RpcRequest,
+} from '../wire/json-rpc.ts'
+import { JsonFault } from '../wire/json-fault.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { encodeJson } from '../wire/spans.ts'
+import { createLineSplitter } from './lines.ts'
+import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
+import type { LinkListener, LinkRequest } from './link.ts'
+import { Pending } from './pending.ts'
+import type { ServerProcess } from './supervise.ts'
+
+export interface StdioOptions {
+  /** Longest line, bytes, default 64 MiB. */
+  readonly maxBytes?: number
+}
+
+const NOISE_SAMPLES = 10
+const NOISE_SAMPLE_CHARACTERS = 200
+/** How long after the process ended its last output may still be on the way. */
+const DRAIN_MS = 100
+const OBJECT_START = 0x7b
+const NEWLINE = Uint8Array.of(0x0a)
+
+/** Opens a link over a running process. The link owns the process from here on. */
+export function createStdioLink(
+  server: ServerProcess,
+  listener: LinkListener,
+  options: StdioOptions = {},
+): Link {
+  return new StdioLink(server, listener, options.maxBytes ?? DEFAULT_MAX_BYTES)
+}
+
+class StdioLink implements Link {
+  readonly transport = 'stdio'
+  readonly ended: Promise<LinkFailure>
+  readonly #server: ServerProcess
+  readonly #listener: LinkListener
+  readonly #pending = new Pending()
+  readonly #noiseSample: string[] = []
+  #noise = 0
+  #lastId = 0
+  #agreement: Agreement | undefined
+  #over: LinkFailure | undefined
+  #end: (failure: LinkFailure) => void = () => {}
+
+  constructor(server: ServerProcess, listener: LinkListener, maxBytes: number) {
+    this.#server = server
+    this.#listener = listener
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve
+    })
+    const splitter = createLineSplitter(maxBytes, (line) => this.#readLine(line))
+    const drained = new Promise<void>((resolve) => {
+      server.output.once('end', resolve)
+      server.output.once('close', resolve)
+    })
+    server.output.on('error', () => {})
+    server.output.on('data', (chunk: Buffer) => {
+      if (this.#over !== undefined || splitter.feed(chunk)) return
+      this.#finish(`printed a line longer than the limit of ${maxBytes} bytes`)
+      void server.stop()
+    })
+    void server.ended.then(async (how) => {
+      await Promise.race([drained, delay(DRAIN_MS)])
+      this.#finish(how)
+    })
+  }
+
+  nextId(): number {
+    this.#lastId += 1
+    return this.#lastId
+  }
+
+  agree(agreement: Agreement): void {
+    this.#agreement = agreement
+  }
+
+  async request(request: LinkRequest): Promise<Awaited<ReturnType<Link['request']>>> {
+    if (this.#over !== undefined) throw new LinkFailure('broken', false, this.#over.message)
+    if (request.signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
+    const answer = this.#pending.add(request)
+    const abort = (): void => this.#abort(request)
+    request.signal.addEventListener('abort', abort, { once: true })
+    request.onSend?.()
+    this.#write(encodeRequest(createId(request.id), request.method, request.params))
+    try {
+      return await answer
+    } finally {
+      request.signal.removeEventListener('abort', abort)
+    }
+  }
+
+  notify(method: string, params?: Uint8Array): Promise<void> {
+    this.#write(encodeNotification(method, params))
+    return Promise.resolve()
+  }
+
+  complaints(): string {
+    return this.#server.stderrTail().trim()
+  }
+
+  counts(): ReturnType<Link['counts']> {
+    return { ...this.#pending.counts, noise: this.#noise, noiseSample: [...this.#noiseSample] }
+  }
+
+  async close(): Promise<void> {
+    this.#finish('was stopped')
+    await this.#server.stop()
+  }
+
+  #abort(request: LinkRequest): void {
+    const failure = new LinkFailure('aborted', true, 'canceled after sending')
+    if (!this.#pending.fail(request.id, failure)) return
+    // `initialize` must not be canceled; the process is ended instead by whoever gave up on it.
+    if (request.method === 'initialize') return
+    this.#write(
+      encodeNotification('notifications/cancelled', encodeJson({ requestId: request.id })),
+    )
+  }
+
+  #write(message: Uint8Array): void {
+    const { input } = this.#server
+    if (!input.writable) return
+    // Two writes in one turn leave as one: nobody else writes in between.
+    input.cork()
+    input.write(message)
+    input.write(NEWLINE)
+    input.uncork()
+  }
+
+  #readLine(line: Uint8Array): void {
+    if (line[0] !== OBJECT_START) return this.#addNoise(line)
+    const message = parseMessage(line)
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        this.#pending.answer(message)
+        return
+      case 'notification':
+        this.#readNotification(message)
+        return
+      case 'request':
+        this.#readRequest(message)
+        return
+      case 'fault':
+        this.#readFault(message, line)
+    }
+  }
+
+  #readNotification(notification: RpcNotification): void {
+    let owner: LinkRequest | undefined
+    if (/^notifications\/(?:progress|message)$/.test(notification.method)) {
+      try {
+        owner = this.#pending.ownerOf(notification)
+      } catch (error) {
+        if (!(error instanceof JsonFault)) throw error
+      }
+      if (owner === undefined) return this.#pending.addStray()
+      const wait = owner.onNotification?.(notification)
+      if (wait !== undefined) this.#pauseUntil(wait)
+      return
+    }
+    this.#listener(notification)
+  }
+
+  #pauseUntil(wait: Promise<void>): void {
+    this.#server.output.pause()
+    const resume = (): void => void this.#server.output.resume()
+    wait.then(resume, resume)
+  }
+
+  /** Requests to us exist in the session revisions only; we declared nothing but can be pinged. */
+  #readRequest(request: RpcRequest): void {
+    if (this.#agreement?.era === 'modern') return this.#pending.addStray()
+    if (request.method === 'ping') return this.#write(encodeResult(request.id, encodeJson({})))
+    const message = `${request.method} is not supported: this client declared no such capability`
+    this.#write(encodeError(request.id, { code: RPC_ERRORS.methodNotFound, message }))
+  }
+
+  /** A broken answer to something we asked fails that request; everything else is noise. */
+  #readFault(fault: RpcFault, line: Uint8Array): void {
+    if (fault.claimed && fault.id !== undefined) {
+      const failure = new LinkFailure('unreadable', true, `answered with ${fault.message}`)
+      if (this.#pending.fail(fault.id, failure)) return
+    }
+    this.#addNoise(line)
+  }
+
+  #addNoise(line: Uint8Array): void {
+    this.#noise += 1
+    if (this.#noiseSample.length >= NOISE_SAMPLES) return
+    const text = new TextDecoder().decode(line.subarray(0, NOISE_SAMPLE_CHARACTERS))
+    this.#noiseSample.push(text)
+  }
+
+  #finish(how: string): void {
+    if (this.#over !== undefined) return
+    this.#over = new LinkFailure('broken', true, `the server process ${how}`)
+    this.#pending.failAll(() => new LinkFailure('broken', true, `the server process ${how}`))
+    this.#end(this.#over)
+  }
+}

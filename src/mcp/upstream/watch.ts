@@ -1,0 +1,76 @@
+/**
+ * Keeps one guard process for all stdio servers of this process, and tells it which process groups
+ * to end should we die without a word (crash, kill -9).
+ *
+ * The guard is started with the first server, restarted should it die, and ends with us.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+
+/** Name of the environment entry by which the guard finds our children. Its value is no secret. */
+export const GUARD_MARK = 'COMITY_CHILD_OF'
+
+export interface Watch {
+  /** The environment entry that every child must carry. */
+  readonly mark: Readonly<Record<string, string>>
+  /** To be called in the same turn as the spawn, so that nothing can come in between. */
+  watch(group: number): void
+  forget(group: number): void
+}
+
+let shared: Watch | undefined
+
+/** The one watch of this process, made on first use. */
+export function sharedWatch(): Watch {
+  shared ??= createWatch()
+  return shared
+}
+
+function createWatch(): Watch {
+  const value = randomBytes(12).toString('hex')
+  const groups = new Set<number>()
+  let guard: ChildProcess | undefined
+  const tell = (line: string): void => void guard?.stdin?.write(`${line}\n`)
+  const start = (): void => {
+    const child = spawnGuard()
+    guard = child
+    child.once('exit', () => {
+      if (guard === child) guard = undefined
+      // Someone ended it: those it watched must not go unwatched.
+      if (groups.size > 0) start()
+    })
+    tell(`mark ${GUARD_MARK}=${value}`)
+    for (const group of groups) tell(`+${group}`)
+  }
+  return {
+    mark: { [GUARD_MARK]: value },
+    watch(group) {
+      groups.add(group)
+      if (guard === undefined) start()
+      else tell(`+${group}`)
+    },
+    forget(group) {
+      groups.delete(group)
+      tell(`-${group}`)
+    },
+  }
+}
+
+function spawnGuard(): ChildProcess {
+  // The compiler does not rewrite URLs: beside the source lies .ts, in the package .js.
+  const file = import.meta.url.endsWith('.ts') ? './guard.ts' : './guard.js'
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL(file, import.meta.url)), 'comity-guard'],
+    // Detached: out of the terminal's foreground group, and of any group that is ended with us.
+    { stdio: ['pipe', 'ignore', 'ignore'], detached: true, env: {} },
+  )
+  child.on('error', () => {})
+  child.stdin?.on('error', () => {})
+  // The guard must not keep us alive: it waits for our end.
+  child.unref()
+  const { stdin } = child
+  if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
+  return child
+}
