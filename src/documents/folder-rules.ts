@@ -9,11 +9,11 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
+import { ANONYMOUS } from './readers.ts'
 
 /** The one name of the file. */
 export const RULES_FILE = 'comity-docs.yaml'
 const MAX_RULES_BYTES = 1_048_576
-const ANONYMOUS = 'anonymous'
 
 /** What a folder's file says. */
 export interface FolderRules {

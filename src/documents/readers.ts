@@ -6,6 +6,9 @@
  * one, or the document itself, has closed.
  */
 
+/** The principal of a caller without a token. */
+export const ANONYMOUS = 'anonymous'
+
 /** Who may read: everyone (undefined), or exactly these names, sorted. An empty list is nobody. */
 export type Audience = readonly string[] | undefined
 
