@@ -36,7 +36,7 @@ let tarball = ''
 
 beforeAll(async () => {
   home = realpathSync(mkdtempSync(join(tmpdir(), 'comity-pack-')))
-  await npm(root, 'pack', '--silent', '--foreground-scripts=false', `--pack-destination=${home}`)
+  await npm(root, 'pack', `--pack-destination=${home}`)
   tarball = readdirSync(home).find((name) => name.endsWith('.tgz')) ?? 'no tarball'
   writeFileSync(join(home, 'package.json'), '{ "private": true, "type": "module" }')
   await npm(
@@ -59,7 +59,13 @@ afterAll(() => {
 })
 
 async function npm(cwd: string, ...args: string[]): Promise<void> {
-  await run('npm', args, { cwd, env: environment, timeout: 4 * MINUTES })
+  try {
+    await run('npm', args, { cwd, env: environment, timeout: 4 * MINUTES })
+  } catch (error) {
+    // What went wrong is on either stream: the compiler of prepack writes to stdout.
+    const { message, stdout } = error as Error & { stdout: string }
+    expect.fail(`${stdout}\n${message}`)
+  }
 }
 
 /** The installed program, as a shell would start it. */
