@@ -4,8 +4,8 @@
  * Pure. Peers' tool and server names are not shown: the skill's name is the operator's.
  */
 import type { NewCall } from '../core/words/call.ts'
+import type { ArtifactChunk, ArtifactPart } from '../core/words/artifact.ts'
 import type { Native } from '../core/words/native.ts'
-import { nativeOf } from './native-text.ts'
 
 /** A skill call as MCP `params`; the arguments' bytes stay as they came. */
 export function toolRequest(call: NewCall): Native {
@@ -21,53 +21,54 @@ export function toolRequest(call: NewCall): Native {
 }
 
 /**
- * An MCP tool result as one A2A artifact: `{ artifacts: [Artifact], isError }`.
+ * An MCP tool result as one artifact, `result`.
  *
  * @source MCP 2026-07-28, server/tools, content; A2A 1.0, 4.1.6 Part
  */
-export function resultAsArtifacts(result: Native): {
-  readonly native: Native
+export function resultAsArtifact(result: Native): {
+  readonly chunk: ArtifactChunk
   readonly dropped: readonly string[]
 } {
   const value = asRecord(result.value())
   const dropped: string[] = []
   const content = Array.isArray(value['content']) ? value['content'] : []
-  const parts: Record<string, unknown>[] = content.flatMap((block, index) =>
+  const parts: ArtifactPart[] = content.flatMap((block, index) =>
     partOf(asRecord(block), index, dropped),
   )
-  if ('structuredContent' in value)
-    parts.push({ data: value['structuredContent'], mediaType: 'application/json' })
+  if ('structuredContent' in value) {
+    parts.push({
+      kind: 'data',
+      json: JSON.stringify(value['structuredContent']),
+      mediaType: 'application/json',
+    })
+  }
   // An artifact has at least one part; a tool that returned nothing still returned.
-  if (parts.length === 0) parts.push({ text: '' })
-  const artifact = { artifactId: 'result', name: 'result', parts }
+  if (parts.length === 0) parts.push({ kind: 'text', text: '' })
   return {
-    native: nativeOf('a2a', '1.0', { artifacts: [artifact], isError: value['isError'] === true }),
+    chunk: { artifactId: 'result', name: 'result', append: false, last: true, parts },
     dropped,
   }
 }
 
-function partOf(
-  block: Record<string, unknown>,
-  index: number,
-  dropped: string[],
-): Record<string, unknown>[] {
+function partOf(block: Record<string, unknown>, index: number, dropped: string[]): ArtifactPart[] {
   if ('annotations' in block) dropped.push(`content/${index}/annotations`)
-  const text = block['text']
   switch (block['type']) {
     case 'text':
-      return [{ text: String(text), mediaType: 'text/plain' }]
+      return [{ kind: 'text', text: String(block['text']), mediaType: 'text/plain' }]
     case 'image':
     case 'audio':
-      return [{ raw: block['data'], mediaType: block['mimeType'] }]
+      return [
+        { kind: 'raw', bytes: bytesOf(block['data']), ...named({ mimeType: block['mimeType'] }) },
+      ]
     case 'resource_link':
-      return [{ url: block['uri'], ...named(block) }]
+      return [{ kind: 'url', url: String(block['uri']), ...named(block) }]
     case 'resource': {
       const resource = asRecord(block['resource'])
-      const body =
-        typeof resource['text'] === 'string'
-          ? { text: resource['text'] }
-          : { raw: resource['blob'] }
-      return [{ ...body, ...named({ name: resource['uri'], mimeType: resource['mimeType'] }) }]
+      const labels = named({ name: resource['uri'], mimeType: resource['mimeType'] })
+      const { text } = resource
+      return typeof text === 'string'
+        ? [{ kind: 'text', text, ...labels }]
+        : [{ kind: 'raw', bytes: bytesOf(resource['blob']), ...labels }]
     }
     default:
       dropped.push(`content/${index} (type ${String(block['type'])})`)
@@ -75,11 +76,18 @@ function partOf(
   }
 }
 
-function named(of: Record<string, unknown>): Record<string, unknown> {
+function named(of: Record<string, unknown>): {
+  readonly filename?: string
+  readonly mediaType?: string
+} {
   return {
     ...(typeof of['name'] === 'string' ? { filename: of['name'] } : {}),
     ...(typeof of['mimeType'] === 'string' ? { mediaType: of['mimeType'] } : {}),
   }
+}
+
+function bytesOf(base64: unknown): Uint8Array {
+  return Buffer.from(typeof base64 === 'string' ? base64 : '', 'base64')
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

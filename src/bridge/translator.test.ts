@@ -87,7 +87,11 @@ test('a direct Message becomes a completed result; text, raw, url and data each 
 
 test('a tool result becomes one artifact with at least one part; what has no place is named', () => {
   const result = nativeOf('mcp', '2026-07-28', {
-    content: [{ type: 'text', text: 'a', annotations: {} }, { type: 'odd' }],
+    content: [
+      { type: 'text', text: 'a', annotations: {} },
+      { type: 'odd' },
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+    ],
     structuredContent: { n: 1 },
     isError: true,
   })
@@ -96,26 +100,26 @@ test('a tool result becomes one artifact with at least one part; what has no pla
     'a2a',
   )
   expect(dropped).toEqual(['content/0/annotations', 'content/1 (type odd)'])
-  expect(value.state === 'completed' && value.native.value()).toEqual({
+  expect(value).toMatchObject({
+    state: 'completed',
+    toolError: true,
     artifacts: [
       {
         artifactId: 'result',
-        name: 'result',
+        last: true,
         parts: [
-          { text: 'a', mediaType: 'text/plain' },
-          { data: { n: 1 }, mediaType: 'application/json' },
+          { kind: 'text', text: 'a', mediaType: 'text/plain' },
+          { kind: 'raw', bytes: Buffer.from('hi'), mediaType: 'image/png' },
+          { kind: 'data', json: '{"n":1}', mediaType: 'application/json' },
         ],
       },
     ],
-    isError: true,
   })
   const empty = translator.outcome(
     { state: 'completed', native: nativeOf('mcp', '', {}), toolError: false },
     'a2a',
   ).value
-  expect(empty.state === 'completed' && empty.native.value()).toMatchObject({
-    artifacts: [{ parts: [{ text: '' }] }],
-  })
+  expect(empty).toMatchObject({ artifacts: [{ parts: [{ kind: 'text', text: '' }] }] })
 })
 
 test('the same protocol on both sides is left alone', () => {

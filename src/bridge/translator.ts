@@ -4,7 +4,7 @@ import type { Native } from '../core/words/native.ts'
 import type { Outcome } from '../core/words/outcome.ts'
 import { answerAsResult } from './answer-as-result.ts'
 import { delegationRequest } from './skill-as-tool.ts'
-import { resultAsArtifacts, toolRequest } from './tool-as-skill.ts'
+import { resultAsArtifact, toolRequest } from './tool-as-skill.ts'
 
 export const translator: Translator = {
   request: (call) => ({
@@ -30,6 +30,6 @@ function toMcp(outcome: Outcome, native: Native): ReturnType<Translator['outcome
 
 function toA2a(outcome: Outcome, native: Native): ReturnType<Translator['outcome']> {
   if (outcome.state !== 'completed') return { value: outcome, dropped: [] }
-  const result = resultAsArtifacts(native)
-  return { value: { ...outcome, native: result.native }, dropped: result.dropped }
+  const { chunk, dropped } = resultAsArtifact(native)
+  return { value: { ...outcome, artifacts: [chunk] }, dropped }
 }

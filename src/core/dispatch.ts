@@ -72,7 +72,8 @@ async function openCall(
     ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
     return { refused: verdict.outcome }
   }
-  const task = call.operation === 'delegate' ? newTask(ports, call) : undefined
+  const task =
+    call.operation === 'delegate' || call.asTask === true ? newTask(ports, call) : undefined
   const opened = await ports.ledger.open({
     call,
     argumentsDigest: verdict.argumentsDigest,
@@ -133,9 +134,11 @@ async function sendAndSettle(
     await ports.ledger.settle(call.callId, outcome, { barrier: false })
     return result
   }
+  // A task served to another protocol's caller holds what that caller can be given.
+  const held = call.asTask === true ? back.value : outcome
   const stepped = step(
     task,
-    { kind: 'status', outcome },
+    { kind: 'status', outcome: held },
     new Date(ports.clock.now()).toISOString(),
     ports.isJudged(task),
   )

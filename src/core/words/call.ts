@@ -36,6 +36,8 @@ export interface NewCall {
   readonly continuation?: Continuation
   /** The call id of an unsettled twin that the caller knowingly overrides. */
   readonly insist?: string
+  /** The caller gets a task of ours whatever the capability is: its row is made with the call. Always so for a delegation. */
+  readonly asTask?: boolean
   /** For a delegation: joins it to an earlier conversation. */
   readonly contextId?: string
 }
