@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
+  // Examples import comity by its name and get its source, as under `node --conditions`.
+  ssr: { resolve: { conditions: ['comity-source', 'module', 'node', 'import', 'default'] } },
   test: {
     include: [
       'scripts/**/*.test.ts',

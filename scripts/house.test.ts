@@ -49,7 +49,7 @@ test('a journey whose first file is not there is waited for, not failed', () => 
 
 test('a spine file that is missing fails a built journey', () => {
   expect(judge({ 'src/core/dispatch.ts': undefined }).faults).toEqual([
-    'J, call: src/core/dispatch does not exist',
+    'J, call: src/core/dispatch.ts does not exist',
   ])
 })
 

@@ -128,7 +128,10 @@ type Graph = ReadonlyMap<string, SourceFile>
 function judgeLeg(graph: Graph, steps: readonly Step[]): string[] {
   if (steps.length > MAX_SPINE) return [`${steps.length} spine files, at most ${MAX_SPINE}`]
   const missing = steps.filter(({ spine }) => resolveSpine(graph, spine).length === 0)
-  if (missing.length > 0) return missing.map(({ spine }) => `src/${spine} does not exist`)
+  if (missing.length > 0)
+    return missing.map(
+      ({ spine }) => `src/${spine.endsWith('/*') ? spine : `${spine}.ts`} does not exist`,
+    )
   return steps.flatMap((step, index) => {
     const before = steps[index - 1]
     const unreached =
