@@ -26,6 +26,7 @@ export interface Unreadable {
 const MAX_WHOLE_YAML = 1_048_576
 const MAX_FRONT_MATTER = 65_536
 const MAX_READERS = 1_000
+const MAX_TITLE = 300
 const KEYS = ['title', 'version', 'readers'] as const
 
 /** Reads the header of a document of this format. */
@@ -115,7 +116,12 @@ function headerOf(said: Readonly<Record<string, unknown>>): Header | Unreadable 
   const version = typeof said.version === 'number' ? String(said.version) : said.version
   return {
     ...(typeof said.title === 'string' && said.title.trim() !== ''
-      ? { title: said.title.trim().slice(0, 300) }
+      ? {
+          title: said.title
+            .trim()
+            .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+            .slice(0, MAX_TITLE),
+        }
       : {}),
     ...(typeof version === 'string' ? { version } : {}),
     ...(readers === undefined ? {} : { readers: readers.names }),

@@ -93,6 +93,12 @@ test('a second folder of the same name is told apart', async () => {
   expect(await idsOf(documents)).toEqual(['docs-2/a.md', 'docs-3/a.md', 'docs/a.md'])
 })
 
+test('a folder given by a link goes by the name of the link', async () => {
+  const root = temporaryFolder({ 'v2/a.md': 'a' })
+  symlinkSync('v2', join(root, 'latest'))
+  expect(await idsOf(await open([join(root, 'latest')]))).toEqual(['latest/a.md'])
+})
+
 test('what cannot be served is left out with its reason', async () => {
   const root = temporaryFolder({
     'docs/good.md': 'good',

@@ -63,12 +63,12 @@ export async function openDocuments(
   folders: readonly string[],
   dependencies: DocumentsDependencies,
 ): Promise<Documents> {
-  const roots = await resolveFolders(folders)
+  const roots = nameFolders(await resolveFolders(folders))
   const documents = new Map<string, Document>()
   const index = openPassageIndex()
   const listeners = new Set<() => void>()
   const folderPorts = folderDependencies(dependencies, documents, index, listeners)
-  const opened = nameFolders(roots).map(({ name, root }) => createFolder(name, root, folderPorts))
+  const opened = roots.map(({ name, root }) => createFolder(name, root, folderPorts))
   const mistakes: string[] = []
   for (const folder of opened) {
     await folder.refresh()
@@ -104,6 +104,10 @@ function createDocuments(
     if (isDue) nextScanAt = now() + (now() - startedAt) * SCAN_SHARE
     watchMistakes()
   }
+  const visible = (id: string, principal: string): Document | undefined => {
+    const document = documents.get(id)
+    return document !== undefined && mayRead(document.audience, principal) ? document : undefined
+  }
   const refreshOne = async (id: string): Promise<boolean> => {
     const folder = folders.find(({ name }) => id.startsWith(`${name}/`))
     return folder === undefined ? false : folder.refreshOne(id)
@@ -135,11 +139,9 @@ function createDocuments(
     find: (id, principal) =>
       inTurn(async () => {
         await lookAgain()
-        await refreshOne(id)
-        const document = documents.get(id)
-        return document !== undefined && mayRead(document.audience, principal)
-          ? document
-          : undefined
+        // What may not be seen is not looked at, so that it takes no longer than what is not there.
+        if (visible(id, principal) !== undefined) await refreshOne(id)
+        return visible(id, principal)
       }),
     tokens: () =>
       inTurn(async () => {
@@ -196,11 +198,17 @@ function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   }
 }
 
-async function resolveFolders(folders: readonly string[]): Promise<string[]> {
+interface Root {
+  readonly name: string
+  /** Absolute, without links. */
+  readonly root: string
+}
+
+async function resolveFolders(folders: readonly string[]): Promise<Root[]> {
   if (folders.length === 0) {
     throw new ComityError('config_invalid', 'expected at least one folder of documents')
   }
-  const roots: string[] = []
+  const roots: Root[] = []
   const mistakes: string[] = []
   for (const folder of folders) {
     const root = await realpath(resolve(folder)).catch(() => undefined)
@@ -214,11 +222,11 @@ async function resolveFolders(folders: readonly string[]): Promise<string[]> {
     )
     mistakes.push(...misnamed.map((name) => `${folder}/${name}: expected the name ${RULES_FILE}`))
     // Nested folders would serve one file under two sets of rules.
-    const other = roots.find((each) => contains(each, root) || contains(root, each))
+    const other = roots.find((each) => contains(each.root, root) || contains(root, each.root))
     if (other !== undefined) {
-      mistakes.push(`${folder}: lies within ${other} or around it; give one of the two`)
+      mistakes.push(`${folder}: lies within ${other.root} or around it; give one of the two`)
     }
-    roots.push(root)
+    roots.push({ name: basename(resolve(folder)) || 'root', root })
   }
   if (mistakes.length > 0) throw new ComityError('config_invalid', mistakes.join('\n'))
   return roots
@@ -228,11 +236,10 @@ function contains(outer: string, inner: string): boolean {
   return inner === outer || inner.startsWith(outer.endsWith(sep) ? outer : outer + sep)
 }
 
-/** Folders are called by their last segment; the second of the same name gets `-2`. */
-function nameFolders(roots: readonly string[]): { readonly name: string; readonly root: string }[] {
+/** Folders are called by their last segment as it was given; the second of the same name gets `-2`. */
+function nameFolders(roots: readonly Root[]): Root[] {
   const taken = new Set<string>()
-  return roots.map((root) => {
-    const wanted = basename(root) || 'root'
+  return roots.map(({ name: wanted, root }) => {
     let name = wanted
     for (let count = 2; taken.has(name); count++) name = `${wanted}-${count}`
     taken.add(name)

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { countUnit, looseUnits, strictUnits, termsOf } from './terms.ts'
 
@@ -68,4 +69,18 @@ test('each character of a run is found alone, wherever it stands', () => {
 test('a unit is counted where all its terms stand in order', () => {
   const [unit] = strictUnits('tools/call')
   expect(unit && countUnit(termsOf('tools call, call tools, calls tools/call'), unit)).toBe(2)
+})
+
+test('any part of a run of Chinese or Japanese is found in it', () => {
+  const run = fc.array(fc.constantFrom('数', '据', '库', 'サ', 'ー', 'が', '𠮷'), { minLength: 1 })
+  fc.assert(
+    fc.property(run, fc.nat(), fc.nat(), (characters, from, length) => {
+      const start = from % characters.length
+      const part = characters.slice(start, start + 1 + (length % characters.length)).join('')
+      const [unit, ...others] = strictUnits(part)
+      expect(others).toEqual([])
+      const text = `words ${characters.join('')} words`
+      expect(unit && countUnit(termsOf(text), unit)).toBeGreaterThan(0)
+    }),
+  )
 })
