@@ -27,6 +27,8 @@ export type Answer =
       readonly status?: number
     }
 
+export type ErrorAnswer = Extract<Answer, { kind: 'error' }>
+
 /** What goes back on the wire. */
 export interface Reply {
   /** HTTP status, as long as no stream was begun. */
@@ -49,7 +51,7 @@ export function ourError(
   message: string,
   data?: Readonly<Record<string, unknown>>,
   status?: number,
-): Answer {
+): ErrorAnswer {
   return {
     kind: 'error',
     code,
@@ -60,7 +62,7 @@ export function ourError(
 }
 
 /** The params are not what the method takes. */
-export function badParams(message: string, data?: Readonly<Record<string, unknown>>): Answer {
+export function badParams(message: string, data?: Readonly<Record<string, unknown>>): ErrorAnswer {
   return ourError(RPC_ERRORS.invalidParams, message, data)
 }
 
@@ -84,4 +86,12 @@ export function faultAnswer(fault: unknown): Answer {
     return ourError(FAULT_CODES[fault.code], fault.message)
   }
   return ourError(RPC_ERRORS.internal, 'internal error: this side failed; its log says more')
+}
+
+/** The answer when a result cannot be passed on because readers may disagree about it. */
+export function unreadableResult(): ErrorAnswer {
+  return ourError(
+    RPC_ERRORS.internal,
+    'the answer cannot be passed on: members of its result or _meta are repeated; it may have run',
+  )
 }

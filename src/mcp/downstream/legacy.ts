@@ -33,7 +33,15 @@ import {
   sliceOf,
   type Member,
 } from '../wire/spans.ts'
-import { badParams, faultAnswer, ourError, ourResult, type Answer, type Reply } from './answer.ts'
+import {
+  badParams,
+  faultAnswer,
+  ourError,
+  ourResult,
+  unreadableResult,
+  type Answer,
+  type Reply,
+} from './answer.ts'
 import { capabilitiesOf } from './discover.ts'
 import { findMethod } from './methods.ts'
 import type { Arrival } from './modern.ts'
@@ -99,8 +107,11 @@ export async function answerLegacy(
       gone: () => arrival.caller.gone(),
     }
     const answer = await answerUnder(door, session, request, { ...arrival, caller })
-    const body = encodeLegacy(request, answer)
-    return { status: 200, body, withdrawn: withdrawn.signal.aborted }
+    return {
+      status: 200,
+      body: encodeSafely(door, request, answer),
+      withdrawn: withdrawn.signal.aborted,
+    }
   } finally {
     session.running.delete(key)
     session.lastUsedAt = door.clock.now()
@@ -203,6 +214,15 @@ function initializeVersion(request: RpcRequest): string | undefined {
   })
   const version = findMember(members, 'protocolVersion')
   return version?.type === 'string' ? readString(request.bytes, version.value) : undefined
+}
+
+function encodeSafely(door: Door, request: RpcRequest, answer: Answer): Uint8Array {
+  try {
+    return encodeLegacy(request, answer)
+  } catch (fault) {
+    door.report(fault)
+    return encodeLegacy(request, unreadableResult())
+  }
 }
 
 /** Takes off what only modern answers carry, when a modern peer wrote it. */

@@ -21,7 +21,15 @@ import {
   RPC_ERRORS,
 } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, readValue, scanObject, sliceOf } from '../wire/spans.ts'
-import { badParams, faultAnswer, ourError, type Answer, type Reply } from './answer.ts'
+import {
+  badParams,
+  faultAnswer,
+  ourError,
+  unreadableResult,
+  type Answer,
+  type ErrorAnswer,
+  type Reply,
+} from './answer.ts'
 import { discover, SERVED_REVISIONS } from './discover.ts'
 import { findMethod } from './methods.ts'
 import type { Door } from './options.ts'
@@ -43,7 +51,14 @@ export async function answerModern(
   request: RpcRequest,
   arrival: Arrival,
 ): Promise<Reply> {
-  return encodeModern(door, request, await answer(door, request, arrival))
+  const made = await answer(door, request, arrival)
+  try {
+    return encodeModern(door, request, made)
+  } catch (fault) {
+    // A result whose members repeat cannot be rewritten, and must not be guessed at.
+    door.report(fault)
+    return errorReply(request.id, unreadableResult())
+  }
 }
 
 async function answer(door: Door, request: RpcRequest, arrival: Arrival): Promise<Answer> {
@@ -181,7 +196,7 @@ function ttlOf(result: Uint8Array): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
 }
 
-function errorReply(id: RpcId, made: Extract<Answer, { kind: 'error' }>): Reply {
+function errorReply(id: RpcId, made: ErrorAnswer): Reply {
   return {
     status: made.status ?? MODERN_STATUS[made.code] ?? 200,
     body: encodeError(id, made),

@@ -1,0 +1,507 @@
+/** The HTTP door on bare sockets and plain fetch: bad input, shapes of answers, who is let in. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Exchange } from '../../core/ports/upstream.ts'
+import { mcpNative } from '../wire/native.ts'
+import { encodeJson } from '../wire/spans.ts'
+import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
+import {
+  dig,
+  eventsOf,
+  exchangeRaw,
+  MODERN_HEADERS,
+  modernMeta,
+  openTestDoor,
+  postModern,
+  readResponse,
+  type TestDoorOptions,
+} from './test-door.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close()
+})
+
+const ECHO: Scripted = {
+  kind: 'tool',
+  exposed: 'costly',
+  run: () => completed({ content: [{ type: 'text', text: 'ran' }] }),
+}
+
+async function open(capabilities: readonly Scripted[] = [ECHO], options: TestDoorOptions = {}) {
+  const house = createScriptedHouse(capabilities)
+  const server = await openTestDoor(house, options)
+  closers.push(server.close)
+  return { house, ...server }
+}
+
+const LIST = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/list',
+  params: { _meta: modernMeta() },
+})
+
+async function post(
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+) {
+  const all = { ...MODERN_HEADERS, 'mcp-method': 'tools/list', ...headers }
+  return readResponse(await fetch(url, { method: 'POST', headers: all, body }))
+}
+
+describe('what is no message', () => {
+  test.each([
+    ['malformed JSON', '{"jsonrpc": nonsense}', -32700],
+    ['an empty body', '', -32700],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), -32700],
+    ['a byte order mark', `\uFEFF${LIST}`, -32700],
+    ['a batch', `[${LIST}]`, -32600],
+    ['an empty batch', '[]', -32600],
+    ['no version', '{"id":1,"method":"tools/list"}', -32600],
+    [
+      'params that are an array',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}',
+      -32600,
+    ],
+  ])('%s is 400', async (_name, body, code) => {
+    const { url, house } = await open()
+
+    const answer = await post(url, body)
+
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ jsonrpc: '2.0', error: { code } })
+    expect(house.calls).toEqual([])
+  })
+
+  test('deep nesting is refused, not a crash', async () => {
+    const { url } = await open()
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
+
+    const answer = await post(url, LIST.replace('"_meta"', `"x":${deep},"_meta"`))
+
+    expect(answer.status).toBe(400)
+    expect((await post(url, LIST)).status).toBe(200)
+  })
+})
+
+describe('what is refused before it is read', () => {
+  test.each([
+    ['a content type of another kind', { 'content-type': 'text/plain' }, 415],
+    ['another charset', { 'content-type': 'application/json; charset=latin1' }, 415],
+    ['a content encoding', { 'content-encoding': 'gzip' }, 415],
+    ['accepting JSON only', { accept: 'application/json' }, 406],
+    ['accepting no JSON', { accept: 'application/json;q=0, text/event-stream' }, 406],
+    ['a foreign origin', { origin: 'https://evil.example' }, 403],
+    ['the null origin', { origin: 'null' }, 403],
+    ['no credentials', { 'x-test-principal': 'nobody' }, 401],
+  ])('%s', async (_name, headers, status) => {
+    const { url, house } = await open()
+
+    const answer = await post(url, LIST, headers)
+
+    expect(answer.status).toBe(status)
+    expect(answer.body).toMatchObject({ error: { code: -32600 } })
+    expect(house.calls).toEqual([])
+  })
+
+  test('a loopback origin on any port is served, and so is a charset that is UTF-8', async () => {
+    const { url } = await open()
+    const headers = {
+      origin: 'http://localhost:5173',
+      'content-type': 'application/json; charset=UTF-8',
+    }
+
+    expect((await post(url, LIST, headers)).status).toBe(200)
+  })
+
+  test.each([
+    ['evil.example', 403],
+    ['127.0.0.1.evil.example', 403],
+    ['localhost@evil.example', 403],
+    ['localhost:1234', 200],
+    ['[::1]', 200],
+  ])('the host %s: %i', async (host, status) => {
+    const { port } = await open()
+
+    const answer = await exchangeRaw(port, [rawPost(host, LIST)])
+
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  })
+
+  test('GET is 405 and says what is allowed', async () => {
+    const { url } = await open()
+    const response = await fetch(url, { headers: { accept: 'text/event-stream' } })
+
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
+  })
+})
+
+describe('bounds', () => {
+  test('a declared length beyond the bound is 413 at once', async () => {
+    const { port } = await open([ECHO], { limits: { maxMessageBytes: 1000 } })
+    const head = rawPost('localhost', '', { 'content-length': '1001' })
+
+    expect(await exchangeRaw(port, [head])).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  test('a chunked body is counted as it comes', async () => {
+    const { port } = await open([ECHO], { limits: { maxMessageBytes: 1000 } })
+    const head = rawPost('localhost', '', { 'transfer-encoding': 'chunked' })
+    const chunk = `258\r\n${' '.repeat(600)}\r\n`
+
+    expect(await exchangeRaw(port, [head, chunk, chunk])).toMatch(/HTTP\/1\.1 413 /)
+  })
+
+  test('a body that stops coming is 408', async () => {
+    const { port } = await open([ECHO], { limits: { bodyIdleMs: 50 } })
+    const head = rawPost('localhost', '', { 'content-length': '100' })
+
+    expect(await exchangeRaw(port, [`${head}{"jsonrpc`])).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  test('more requests at once than allowed are told to come back', async () => {
+    const gate = Promise.withResolvers<void>()
+    const slow: Scripted = {
+      kind: 'tool',
+      exposed: 'slow',
+      run: async () => {
+        await gate.promise
+        return completed({ content: [] })
+      },
+    }
+    const { url, house } = await open([slow], { limits: { maxInFlight: 1 } })
+    const first = postModern(url, 'tools/call', { name: 'slow' })
+    await until(() => house.calls.length === 1)
+
+    const second = await postModern(url, 'tools/list')
+
+    expect([second.status, second.headers.get('retry-after')]).toEqual([503, '1'])
+    gate.resolve()
+    expect((await first).status).toBe(200)
+  })
+})
+
+describe('C31: ids', () => {
+  const { given } = readCase('C31-ids-type-and-null.json')
+  const requests = given['client_requests'] as readonly { readonly id: unknown }[]
+
+  test.each(requests)('$id', async ({ id }) => {
+    const { url } = await open()
+    const answer = await post(url, LIST.replace('"id":1', `"id":${JSON.stringify(id)}`))
+
+    if (id === null || id === 1.5) {
+      expect([answer.status, dig(answer.body, 'error', 'code')]).toEqual([400, -32600])
+    } else {
+      expect(dig(answer.body, 'id')).toBe(id)
+      expect(answer.body).toHaveProperty('result.tools')
+    }
+  })
+})
+
+describe('C35: notifications and batches', () => {
+  test('a notification is 202 without a body, in both eras', async () => {
+    const { url } = await open()
+    const { session, headers } = await initialize(url)
+    const body = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+    const modern = await post(url, body, { 'mcp-method': 'notifications/initialized' })
+    const legacy = await post(url, body, { ...headers, 'mcp-session-id': session })
+
+    for (const answer of [modern, legacy]) expect([answer.status, answer.text]).toEqual([202, ''])
+  })
+
+  test.each(['[]', `[${LIST}]`])('a batch is 400 and -32600: %s', async (body) => {
+    const { url } = await open()
+    const answer = await post(url, body)
+
+    expect([answer.status, dig(answer.body, 'error', 'code')]).toEqual([400, -32600])
+  })
+})
+
+describe('C68: headers that disagree with the body', () => {
+  const { given } = readCase('C68-headers-body-disagree.json')
+  const requests = given['requests'] as readonly {
+    readonly headers: Record<string, string>
+    readonly body: unknown
+  }[]
+
+  test.each(requests.map((request, index) => ({ index, ...request })))(
+    'request $index',
+    async ({ headers, body }) => {
+      const { url, house } = await open()
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          // The case names what is in question; the rest of a request is as it should be.
+          ...(Object.keys(headers).length === 0
+            ? {}
+            : { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }),
+          ...headers,
+        },
+        body: bodyOfCase(body),
+      })
+      const answer = await readResponse(response)
+
+      expect([answer.status, dig(answer.body, 'error', 'code')]).toEqual([400, -32020])
+      expect(house.calls).toEqual([])
+    },
+  )
+
+  function bodyOfCase(body: unknown): string {
+    const version = body === '_meta protocolVersion 2025-11-25' ? '2025-11-25' : '2026-07-28'
+    const stated = typeof body === 'string' ? {} : (body as Record<string, object>)
+    const meta = modernMeta({ 'io.modelcontextprotocol/protocolVersion': version })
+    const discovers = 'method' in stated && !('params' in stated)
+    const params = discovers ? {} : { params: { ...stated['params'], _meta: meta } }
+    return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', ...stated, ...params })
+  }
+})
+
+describe('streams', () => {
+  const progress = mcpNative(encodeJson({ progressToken: 'theirs', progress: 1 }), '2025-11-25')
+
+  test('an answer is plain JSON until something is said before it, then one event stream', async () => {
+    const talks: Scripted = {
+      kind: 'tool',
+      exposed: 'talks',
+      run: async (_call, exchange) => {
+        await exchange.emit({ kind: 'progress', native: progress })
+        return completed('{\n  "content": []\n}')
+      },
+    }
+    const { url } = await open([ECHO, talks])
+    const token = { ...modernMeta(), progressToken: 42 }
+
+    const plain = await postModern(url, 'tools/call', { name: 'costly' })
+    const silent = await postModern(url, 'tools/call', { name: 'talks' })
+    const stream = await postModern(url, 'tools/call', { name: 'talks', _meta: token })
+
+    expect(plain.headers.get('content-type')).toBe('application/json')
+    // Nobody asked for progress, so there was nothing to say.
+    expect(silent.headers.get('content-type')).toBe('application/json')
+    expect(stream.headers.get('content-type')).toBe('text/event-stream')
+    expect(stream.headers.get('x-accel-buffering')).toBe('no')
+    expect(eventsOf(stream.text).map((data) => JSON.parse(data))).toMatchObject([
+      { method: 'notifications/progress', params: { progressToken: 42, progress: 1 } },
+      { id: 1, result: { content: [], resultType: 'complete' } },
+    ])
+  })
+
+  test('a long silence becomes a stream that is kept alive by comments', async () => {
+    const gate = Promise.withResolvers<void>()
+    const slow: Scripted = {
+      kind: 'tool',
+      exposed: 'slow',
+      run: async () => {
+        await gate.promise
+        return completed({ content: [] })
+      },
+    }
+    const { url } = await open([slow], { limits: { streamAfterMs: 20, keepAliveMs: 20 } })
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...MODERN_HEADERS, 'mcp-method': 'tools/call', 'mcp-name': 'slow' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'slow', _meta: modernMeta() },
+      }),
+    })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while ((text.match(/:\n\n/g) ?? []).length < 3) text += (await reader.read()).value ?? ''
+    gate.resolve()
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value
+
+    expect(JSON.parse(eventsOf(text)[0] ?? '')).toMatchObject({ id: 1, result: {} })
+  })
+
+  test('a caller that does not read holds back its own call and no other', async () => {
+    const big = mcpNative(
+      encodeJson({ progressToken: 1, progress: 1, message: 'x'.repeat(200_000) }),
+      '2025-11-25',
+    )
+    let held = false
+    let sent = 0
+    const floods: Scripted = {
+      kind: 'tool',
+      exposed: 'floods',
+      run: async (_call, exchange) => {
+        while (!exchange.signal.aborted) {
+          const pause = exchange.emit({ kind: 'progress', native: big })
+          sent += 1
+          if (pause !== undefined) {
+            held = true
+            await pause
+          }
+        }
+        return completed({ content: [] })
+      },
+    }
+    const { port, url } = await open([ECHO, floods])
+    const params = { name: 'floods', _meta: { ...modernMeta(), progressToken: 1 } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const socket = connect(port, '127.0.0.1')
+    socket.pause()
+    socket.write(rawPost('localhost', body, { 'mcp-method': 'tools/call', 'mcp-name': 'floods' }))
+    await until(() => held)
+    const before = sent
+
+    expect((await postModern(url, 'tools/call', { name: 'costly' })).status).toBe(200)
+
+    expect(sent).toBe(before)
+    socket.destroy()
+  })
+})
+
+describe('leaving', () => {
+  function waits(seen: string[]): Scripted {
+    return {
+      kind: 'tool',
+      exposed: 'waits',
+      run: async (_call, exchange) => {
+        seen.push('runs')
+        if (!exchange.signal.aborted) await once(exchange.signal, 'abort')
+        seen.push(String(exchange.stopReason()))
+        return completed({ content: [] })
+      },
+    }
+  }
+
+  test('a modern caller that closes the connection cancels', async () => {
+    const seen: string[] = []
+    const { url } = await open([waits(seen)])
+    const leave = new AbortController()
+    const asked = postModern(url, 'tools/call', { name: 'waits' }, { signal: leave.signal })
+    await until(() => seen.length === 1)
+    leave.abort()
+
+    await expect(asked).rejects.toThrow()
+    await until(() => seen.length === 2)
+    expect(seen).toEqual(['runs', 'caller_canceled'])
+  })
+
+  test('a legacy caller that disconnects cancels nothing and is only noted as gone', async () => {
+    let running: Exchange | undefined
+    const gate = Promise.withResolvers<void>()
+    const slow: Scripted = {
+      kind: 'tool',
+      exposed: 'slow',
+      run: async (_call, exchange) => {
+        running = exchange
+        await gate.promise
+        return completed({ content: [] })
+      },
+    }
+    const { url } = await open([slow])
+    const { session, headers } = await initialize(url)
+    const leave = new AbortController()
+    const asked = fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'mcp-session-id': session },
+      body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}',
+      signal: leave.signal,
+    })
+    await until(() => running !== undefined)
+    expect(running?.stopReason()).toBeUndefined()
+    leave.abort()
+    await expect(asked).rejects.toThrow()
+
+    await until(() => running?.stopReason() === 'caller_gone')
+    expect(running?.signal.aborted).toBe(false)
+    gate.resolve()
+  })
+
+  test('a legacy cancellation stops the call it names', async () => {
+    const seen: string[] = []
+    const { url } = await open([waits(seen)])
+    const { session, headers } = await initialize(url)
+    const all = { ...headers, 'mcp-session-id': session }
+    const call = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'waits' } }
+    const asked = fetch(url, { method: 'POST', headers: all, body: JSON.stringify(call) })
+    await until(() => seen.length === 1)
+    const params = { requestId: 'x', reason: 'enough' }
+    const cancel = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+    const accepted = await fetch(url, { method: 'POST', headers: all, body: cancel })
+
+    expect(accepted.status).toBe(202)
+    expect((await asked).status).toBe(200)
+    expect(seen).toEqual(['runs', 'caller_canceled'])
+  })
+
+  test('closing the door lets a running call answer', async () => {
+    const gate = Promise.withResolvers<void>()
+    const slow: Scripted = {
+      kind: 'tool',
+      exposed: 'slow',
+      run: async () => {
+        await gate.promise
+        return completed({ content: [] })
+      },
+    }
+    const house = createScriptedHouse([slow])
+    const server = await openTestDoor(house)
+    const asked = postModern(server.url, 'tools/call', { name: 'slow' })
+    await until(() => house.calls.length === 1)
+    const closed = server.close()
+    gate.resolve()
+
+    expect((await asked).status).toBe(200)
+    await closed
+  })
+})
+
+function readCase(name: string): { readonly given: Readonly<Record<string, unknown>> } {
+  const url = new URL(`../../../test/cases/${name}`, import.meta.url)
+  return JSON.parse(readFileSync(url, 'utf8')) as { given: Record<string, unknown> }
+}
+
+function rawPost(
+  host: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const framed = 'content-length' in headers || 'transfer-encoding' in headers
+  const all = {
+    host,
+    connection: 'close',
+    ...MODERN_HEADERS,
+    'mcp-method': 'tools/list',
+    ...(framed ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    ...headers,
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
+async function initialize(url: string) {
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2025-11-25',
+  }
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 't', version: '1' },
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+  const response = await fetch(url, { method: 'POST', headers, body })
+  await response.text()
+  return { session: response.headers.get('mcp-session-id') ?? '', headers }
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error('the condition did not come true in time')
+}
