@@ -2,7 +2,7 @@
  * Loads the command line: its source in the repository, its compiled form in the package.
  *
  * The source wins where both are, so that a stale dist never runs in a working copy. main gets the
- * arguments and resolves to the exit code.
+ * arguments and sets the exit code itself.
  */
 'use strict'
 const { existsSync } = require('node:fs')
@@ -22,9 +22,6 @@ if (entry === undefined) {
 } else {
   import(pathToFileURL(entry).href)
     .then(({ main }) => main(process.argv.slice(2)))
-    .then((code) => {
-      if (typeof code === 'number') process.exitCode = code
-    })
     .catch((error) => {
       console.error(error)
       process.exitCode = 1

@@ -55,10 +55,8 @@ export const JOURNEYS: readonly Journey[] = [
       ],
       'news, pumped': [
         { spine: 'gateway/workers' },
-        {
-          spine: 'a2a/upstream/follow',
-          by: { port: 'core/ports/upstream', names: ['Work', 'UpstreamOf', 'Upstream'] },
-        },
+        { spine: 'a2a/upstream/client', by: PEER },
+        { spine: 'a2a/upstream/follow', by: 'import' },
       ],
       'news, taken in': [{ spine: 'gateway/workers' }, { spine: 'core/resume', by: 'import' }],
       answer: [

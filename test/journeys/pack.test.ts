@@ -5,6 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import {
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,6 +17,8 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
@@ -98,6 +101,28 @@ test(
     const help = await fastest(() => comity('--help'))
     console.log(`bare Node ${bare.toFixed(0)} ms, comity --help ${help.toFixed(0)} ms`)
     expect(help - bare).toBeLessThan(150)
+  },
+  MINUTES,
+)
+
+test(
+  'the installed documents server answers an official client over stdio',
+  async () => {
+    mkdirSync(join(home, 'handbook'))
+    writeFileSync(join(home, 'handbook/tides.md'), '# Tides\n\nThe ferry waits for the flood.\n')
+    const client = new Client({ name: 'pack', version: '1.0.0' })
+    await client.connect(
+      new StdioClientTransport({
+        command: join(home, 'node_modules/.bin/comity'),
+        args: ['docs', 'handbook'],
+        cwd: home,
+        env: { PATH: environment.PATH },
+      }),
+    )
+    const found = await client.callTool({ name: 'search_documents', arguments: { query: 'ferry' } })
+    await client.close()
+    expect(found.isError ?? false).toBe(false)
+    expect(JSON.stringify(found)).toContain('The ferry waits for the flood.')
   },
   MINUTES,
 )
