@@ -1,0 +1,121 @@
+/**
+ * The argument check: a tool's arguments against its full schema, as the peer sent it; a prompt's against its list.
+ *
+ * What cannot be checked is refused with the reason: a call never leaves unchecked. Resources and agents have no schema.
+ */
+import type { ArgumentCheck, ArgumentFault } from '../../core/ports/checks.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import type { Route } from '../../core/words/route.ts'
+import type { CompiledSchema } from './compile-schema.ts'
+import { createCompileSchema } from './compile-schema.ts'
+import { createDeadline, DeadlinePassed } from './deadline.ts'
+import { MAX_FAULTS, sayFaults } from './say-faults.ts'
+import { visibleStart } from './visible-text.ts'
+
+/** The capability's definition as the peer sent it; undefined when it is not known (any more). */
+export type DefinitionOf = (route: Route) => JsonText | undefined
+
+interface Validator {
+  /** Stops at the first fault: for every call. */
+  readonly first: CompiledSchema | { readonly refused: string }
+  /** Finds all: compiled when a call first failed. */
+  all?: CompiledSchema | { readonly refused: string }
+}
+
+const MAX_VALIDATORS = 1000
+/** Finding every fault of a large value is the caller's to pay for, not ours. */
+const MAX_BYTES_FOR_ALL = 256 * 1024
+
+/** Makes the check. Schemas are compiled once per fingerprint. */
+export function createArgumentCheck(definitionOf: DefinitionOf): ArgumentCheck {
+  const compile = createCompileSchema(createDeadline())
+  const validators = new Map<string, Validator>()
+
+  const validatorOf = (fingerprint: string, schema: unknown): Validator => {
+    const known = validators.get(fingerprint)
+    if (known !== undefined) {
+      // Moved to the end: the first is the one unused longest.
+      validators.delete(fingerprint)
+      validators.set(fingerprint, known)
+      return known
+    }
+    const made: Validator = { first: compile(schema, false) }
+    validators.set(fingerprint, made)
+    const [oldest] = validators.keys()
+    if (validators.size > MAX_VALIDATORS && oldest !== undefined) validators.delete(oldest)
+    return made
+  }
+
+  const checkTool = (route: Route, args: JsonText): readonly ArgumentFault[] => {
+    const definition = definitionOf(route)
+    if (definition === undefined) return refuse('its definition is not known')
+    const schema = fieldOf(definition.value(), 'inputSchema')
+    const validator = validatorOf(route.fingerprint, schema)
+    if ('refused' in validator.first) return refuse(validator.first.refused)
+    try {
+      const errors = validator.first.validate(args.value())
+      if (errors.length === 0) return []
+      if (args.bytes.length > MAX_BYTES_FOR_ALL) return sayFaults(errors, validator.first.schema)
+      validator.all ??= compile(schema, true)
+      if ('refused' in validator.all) return sayFaults(errors, validator.first.schema)
+      return sayFaults(validator.all.validate(args.value()), validator.all.schema)
+    } catch (error) {
+      if (error instanceof DeadlinePassed) {
+        return refuse(`checking them by its schema ${error.message}`)
+      }
+      // A recursive schema follows the arguments down until the stack ends.
+      if (error instanceof RangeError) return refuse('they are nested too deeply for its schema')
+      throw error
+    }
+  }
+
+  return {
+    check: (route, args) => {
+      switch (route.kind) {
+        case 'tool':
+          return checkTool(route, args)
+        case 'prompt':
+          return checkPrompt(definitionOf(route), args)
+        case 'resource':
+        case 'template':
+        case 'agent':
+          return []
+      }
+    },
+  }
+}
+
+/** Nothing is wrong with the arguments as far as is known: they cannot be checked. */
+function refuse(reason: string): readonly ArgumentFault[] {
+  return [{ path: '', expected: `arguments that can be checked; ${reason}` }]
+}
+
+/** @source MCP 2026-07-28, server/prompts: arguments are named texts, some required */
+function checkPrompt(definition: JsonText | undefined, args: JsonText): readonly ArgumentFault[] {
+  if (definition === undefined) return refuse('its definition is not known')
+  const given = args.value()
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return [{ path: '', expected: 'an object' }]
+  }
+  const listed = fieldOf(definition.value(), 'arguments')
+  const required = (Array.isArray(listed) ? listed : [])
+    .filter((argument: unknown) => fieldOf(argument, 'required') === true)
+    .map((argument: unknown) => String(fieldOf(argument, 'name')))
+  const missing = required
+    .filter((name) => !Object.hasOwn(given, name))
+    .map((name) => ({ path: pointer(name), expected: 'required, it is missing' }))
+  const notText = Object.entries(given)
+    .filter(([, value]) => typeof value !== 'string')
+    .map(([name]) => ({ path: pointer(name), expected: 'text' }))
+  return [...missing, ...notText].slice(0, MAX_FAULTS)
+}
+
+function pointer(name: string): string {
+  return `/${visibleStart(name, 60).replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : undefined
+}
