@@ -20,7 +20,7 @@ afterAll(() => connections.close())
 const never = new AbortController().signal
 const call = (more: Partial<RpcCall> = {}): RpcCall => ({
   method: 'GetTask',
-  params: { id: 't' },
+  params: '{"id":"t"}',
   wireId: 'w-1',
   signal: never,
   timeoutMs: 5000,

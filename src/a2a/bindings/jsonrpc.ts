@@ -48,7 +48,8 @@ export interface RpcStream {
 /** One call. */
 export interface RpcCall {
   readonly method: MethodName
-  readonly params: Readonly<Record<string, unknown>>
+  /** The parameters as JSON text: parts of a message travel as they were written. */
+  readonly params: string
   /** JSON-RPC id, unique among what is in flight. */
   readonly wireId: string
   readonly signal: AbortSignal
@@ -96,12 +97,7 @@ export function createJsonRpc(connections: Connections, options: JsonRpcOptions)
         accept,
         [VERSION_HEADER.toLowerCase()]: A2A_VERSION,
       },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: call.wireId,
-        method: call.method,
-        params: call.params,
-      }),
+      body: `{"jsonrpc":"2.0","id":${JSON.stringify(call.wireId)},"method":"${call.method}","params":${call.params}}`,
       signal: call.signal,
       headTimeoutMs: call.timeoutMs,
       ...(call.onSending === undefined ? {} : { onSending: call.onSending }),
