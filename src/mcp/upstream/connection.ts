@@ -130,8 +130,10 @@ class KeptConnection implements Connection {
   }
 }
 
+/** Whatever broke while connecting, no call was sent: the caller may be sure of that. */
 function asFailure(error: unknown): LinkFailure {
-  if (error instanceof LinkFailure) return error
   const message = error instanceof Error ? error.message : String(error)
-  return new LinkFailure('unreachable', false, message, { cause: error })
+  const refusedUs = error instanceof LinkFailure && error.reason === 'unauthorized'
+  const reason = refusedUs ? 'unauthorized' : 'unreachable'
+  return new LinkFailure(reason, false, message, { cause: error })
 }

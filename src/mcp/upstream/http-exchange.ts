@@ -192,6 +192,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
         // An empty event only primes the stream (2025-11-25); other event names are not ours.
         if (this.#done !== undefined || data === '') return
         if (event !== undefined && event !== 'message') return
+        // The parser bounds only what it keeps between chunks.
+        if (data.length > this.#options.maxBytes) return this.#tooLarge(this.#options.maxBytes)
         const wait = onEvent(new TextEncoder().encode(data))
         if (wait !== undefined) this.#waits.push(wait)
       },

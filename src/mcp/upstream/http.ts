@@ -172,6 +172,8 @@ class HttpLink implements Link {
       maxBytes: this.#maxBytes,
       onSend,
       onEvent: (data) => {
+        // The answer ends the stream: nothing after it belongs to this call.
+        if (found !== undefined || broken !== undefined) return undefined
         const read = this.#readMessage(parseMessage(data), request)
         if (read instanceof LinkFailure) broken = read
         else if (read !== undefined && 'kind' in read) found = read
@@ -211,12 +213,11 @@ class HttpLink implements Link {
     if (answer.streamed || answer.body.length === 0) return answer
     const messages = splitBatch(answer.body).map((bytes) => parseMessage(bytes))
     for (const message of messages) {
+      // Servers in the field say so of a session they do not know; a new one heals it.
+      const odd = message.kind === 'error' && answer.status === 400
+      if (odd && this.#session !== undefined) this.#finish(sessionLost())
       // The only request of this POST is ours: an error without an id can only answer it.
-      if (message.kind === 'error' && message.id === undefined) {
-        // Servers in the field say so of a session they do not know; a new one heals it.
-        if (answer.status === 400 && this.#session !== undefined) this.#finish(sessionLost())
-        return message
-      }
+      if (message.kind === 'error' && message.id === undefined) return message
       const read = this.#readMessage(message, request)
       if (read instanceof LinkFailure) throw read
       if (read !== undefined && 'kind' in read) return read

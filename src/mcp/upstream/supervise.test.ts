@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { until } from '../../../test/mcp/upstream-peer.ts'
+import { maskSecrets, minimalEnvironment, startServer, type ServerProcess } from './supervise.ts'
+
+const node = (source: string, env: Record<string, string> = {}) => ({
+  command: process.execPath,
+  args: ['-e', source],
+  env,
+})
+
+async function start(source: string, env: Record<string, string> = {}): Promise<ServerProcess> {
+  const own = { ...process.env, OUR_SECRET: 'hunter2hunter2', NODE_EXTRA_CA_CERTS: '/nowhere.pem' }
+  const server = await startServer(node(source, env), own, { closeMs: 100, termMs: 100 })
+  onTestFinished(() => server.stop())
+  return server
+}
+
+async function firstLine(server: ServerProcess): Promise<string> {
+  const [line] = (await once(createInterface({ input: server.output }), 'line')) as [string]
+  return line
+}
+
+function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('a server gets the few entries it needs and its own, never ours', async () => {
+  const server = await start('console.log(JSON.stringify(process.env))', { API_KEY: 'theirs' })
+  const environment = JSON.parse(await firstLine(server)) as Record<string, string>
+  expect(environment.API_KEY).toBe('theirs')
+  expect(environment.PATH).toBe(process.env.PATH)
+  expect(environment).not.toHaveProperty('OUR_SECRET')
+  expect(environment).not.toHaveProperty('NODE_EXTRA_CA_CERTS')
+})
+
+test('the operator may give a server what is not inherited', () => {
+  expect(
+    minimalEnvironment({ PATH: '/bin', LC_ALL: 'C', X: '1' }, { NODE_EXTRA_CA_CERTS: '/a' }),
+  ).toEqual({
+    PATH: '/bin',
+    LC_ALL: 'C',
+    NODE_EXTRA_CA_CERTS: '/a',
+  })
+})
+
+test('a command that does not exist is named, with what to do', async () => {
+  const server = { command: 'no-such-command-here', args: [], env: {} }
+  await expect(startServer(server, process.env)).rejects.toThrow(
+    /cannot start `no-such-command-here`.*ENOENT.*on PATH/,
+  )
+})
+
+test('a server that heeds neither its closed input nor TERM is killed, and its children too', async () => {
+  const server = await start(`
+    process.on('SIGTERM', () => {})
+    const child = require('node:child_process').spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{}); setInterval(()=>{},1e6); console.log("up")'], { stdio: ['ignore', 'inherit', 'ignore'] })
+    setInterval(() => {}, 1e6)
+    child.on('spawn', () => console.log(child.pid))
+  `)
+  const child = Number(await firstLine(server))
+  expect(lives(child)).toBe(true)
+  await server.stop()
+  expect(await server.ended).toBe('was ended by SIGKILL')
+  await until('the grandchild is gone', () => !lives(child))
+})
+
+test('what a crashed server started goes with it', async () => {
+  const server = await start(`
+    const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(()=>{},1e6)'], { stdio: 'ignore' })
+    child.on('spawn', () => { console.log(child.pid); process.stdin.once('data', () => process.exit(3)) })
+  `)
+  const child = Number(await firstLine(server))
+  server.input.write('x')
+  expect(await server.ended).toBe('exited with code 3')
+  await until('the grandchild is gone', () => !lives(child))
+})
+
+test('the tail of stderr is kept, without the configured values', async () => {
+  const server = await start(
+    'console.error("token is " + process.env.TOKEN); process.stdin.resume()',
+    {
+      TOKEN: 'sk-1234567890',
+    },
+  )
+  await until('stderr arrived', () => server.stderrTail() !== '')
+  expect(server.stderrTail()).toBe('token is ***\n')
+})
+
+test('longer secrets are masked first, words too short to be one are left', () => {
+  expect(maskSecrets('abcdef abcdefgh true', ['abcdef', 'abcdefgh', 'true'])).toBe('*** *** true')
+})
+
+test.skipIf(process.platform === 'win32')(
+  'kill -9 of this process leaves no orphan, not even one that left its group',
+  async () => {
+    const module = new URL('./supervise.ts', import.meta.url).href
+    const stubborn = `
+      process.on('SIGTERM', () => {})
+      const child = require('node:child_process').spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{}); setInterval(()=>{},1e6)'], { stdio: 'ignore', detached: true })
+      setInterval(() => {}, 1e6)
+      child.on('spawn', () => console.log(process.pid + ' ' + child.pid))
+    `
+    const parent = spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `const { startServer } = await import(${JSON.stringify(module)})
+         const server = await startServer({ command: process.execPath, args: ['-e', ${JSON.stringify(stubborn)}], env: {} }, process.env)
+         server.output.pipe(process.stdout)`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    onTestFinished(() => void parent.kill('SIGKILL'))
+    const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
+    const [server, strayed] = line.split(' ').map(Number) as [number, number]
+    onTestFinished(() => {
+      for (const pid of [server, strayed]) if (lives(pid)) process.kill(pid, 'SIGKILL')
+    })
+    expect([lives(server), lives(strayed)]).toEqual([true, true])
+
+    parent.kill('SIGKILL')
+
+    await until('the server is gone', () => !lives(server))
+    // Only Linux lets the guard find a process that made itself a group of its own.
+    if (process.platform === 'linux')
+      await until('the strayed child is gone', () => !lives(strayed))
+  },
+)
