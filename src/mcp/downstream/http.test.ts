@@ -1,9 +1,7 @@
 /** The HTTP door on bare sockets and plain fetch: bad input, shapes of answers, who is let in. */
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Exchange } from '../../core/ports/upstream.ts'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
@@ -11,12 +9,15 @@ import {
   dig,
   eventsOf,
   exchangeRaw,
+  initialize,
   MODERN_HEADERS,
   modernMeta,
   openTestDoor,
   postModern,
+  rawPost,
   readResponse,
   type TestDoorOptions,
+  until,
 } from './test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
@@ -361,147 +362,7 @@ describe('streams', () => {
   })
 })
 
-describe('leaving', () => {
-  function waits(seen: string[]): Scripted {
-    return {
-      kind: 'tool',
-      exposed: 'waits',
-      run: async (_call, exchange) => {
-        seen.push('runs')
-        if (!exchange.signal.aborted) await once(exchange.signal, 'abort')
-        seen.push(String(exchange.stopReason()))
-        return completed({ content: [] })
-      },
-    }
-  }
-
-  test('a modern caller that closes the connection cancels', async () => {
-    const seen: string[] = []
-    const { url } = await open([waits(seen)])
-    const leave = new AbortController()
-    const asked = postModern(url, 'tools/call', { name: 'waits' }, { signal: leave.signal })
-    await until(() => seen.length === 1)
-    leave.abort()
-
-    await expect(asked).rejects.toThrow()
-    await until(() => seen.length === 2)
-    expect(seen).toEqual(['runs', 'caller_canceled'])
-  })
-
-  test('a legacy caller that disconnects cancels nothing and is only noted as gone', async () => {
-    let running: Exchange | undefined
-    const gate = Promise.withResolvers<void>()
-    const slow: Scripted = {
-      kind: 'tool',
-      exposed: 'slow',
-      run: async (_call, exchange) => {
-        running = exchange
-        await gate.promise
-        return completed({ content: [] })
-      },
-    }
-    const { url } = await open([slow])
-    const { session, headers } = await initialize(url)
-    const leave = new AbortController()
-    const asked = fetch(url, {
-      method: 'POST',
-      headers: { ...headers, 'mcp-session-id': session },
-      body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}',
-      signal: leave.signal,
-    })
-    await until(() => running !== undefined)
-    expect(running?.stopReason()).toBeUndefined()
-    leave.abort()
-    await expect(asked).rejects.toThrow()
-
-    await until(() => running?.stopReason() === 'caller_gone')
-    expect(running?.signal.aborted).toBe(false)
-    gate.resolve()
-  })
-
-  test('a legacy cancellation stops the call it names', async () => {
-    const seen: string[] = []
-    const { url } = await open([waits(seen)])
-    const { session, headers } = await initialize(url)
-    const all = { ...headers, 'mcp-session-id': session }
-    const call = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'waits' } }
-    const asked = fetch(url, { method: 'POST', headers: all, body: JSON.stringify(call) })
-    await until(() => seen.length === 1)
-    const params = { requestId: 'x', reason: 'enough' }
-    const cancel = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-    const accepted = await fetch(url, { method: 'POST', headers: all, body: cancel })
-
-    expect(accepted.status).toBe(202)
-    expect((await asked).status).toBe(200)
-    expect(seen).toEqual(['runs', 'caller_canceled'])
-  })
-
-  test('closing the door lets a running call answer', async () => {
-    const gate = Promise.withResolvers<void>()
-    const slow: Scripted = {
-      kind: 'tool',
-      exposed: 'slow',
-      run: async () => {
-        await gate.promise
-        return completed({ content: [] })
-      },
-    }
-    const house = createScriptedHouse([slow])
-    const server = await openTestDoor(house)
-    const asked = postModern(server.url, 'tools/call', { name: 'slow' })
-    await until(() => house.calls.length === 1)
-    const closed = server.close()
-    gate.resolve()
-
-    expect((await asked).status).toBe(200)
-    await closed
-  })
-})
-
 function readCase(name: string): { readonly given: Readonly<Record<string, unknown>> } {
   const url = new URL(`../../../test/cases/${name}`, import.meta.url)
   return JSON.parse(readFileSync(url, 'utf8')) as { given: Record<string, unknown> }
-}
-
-function rawPost(
-  host: string,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-): string {
-  const framed = 'content-length' in headers || 'transfer-encoding' in headers
-  const all = {
-    host,
-    connection: 'close',
-    ...MODERN_HEADERS,
-    'mcp-method': 'tools/list',
-    ...(framed ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-    ...headers,
-  }
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
-}
-
-async function initialize(url: string) {
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2025-11-25',
-  }
-  const params = {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 't', version: '1' },
-  }
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-  const response = await fetch(url, { method: 'POST', headers, body })
-  await response.text()
-  return { session: response.headers.get('mcp-session-id') ?? '', headers }
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (await condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error('the condition did not come true in time')
 }

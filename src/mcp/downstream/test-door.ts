@@ -142,3 +142,49 @@ export function exchangeRaw(
     for (const part of parts) socket.write(part)
   })
 }
+
+/** The text of a bare HTTP request. */
+export function rawPost(
+  host: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const framed = 'content-length' in headers || 'transfer-encoding' in headers
+  const all = {
+    host,
+    connection: 'close',
+    ...MODERN_HEADERS,
+    'mcp-method': 'tools/list',
+    ...(framed ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    ...headers,
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
+/** Opens a legacy session. */
+export async function initialize(url: string) {
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2025-11-25',
+  }
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 't', version: '1' },
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+  const response = await fetch(url, { method: 'POST', headers, body })
+  await response.text()
+  return { session: response.headers.get('mcp-session-id') ?? '', headers }
+}
+
+/** Waits, bounded, until something is so. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error('the condition did not come true in time')
+}
