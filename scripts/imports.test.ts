@@ -35,6 +35,7 @@ test.each([
   [`const a = require('a')`, 'require a []'],
   [`new Worker(new URL('./a.ts', import.meta.url))`, 'url ./a.ts []'],
   ['new URL(`./a.${kind}`, import.meta.url)', 'url ./a. []'],
+  ['new URL(file, import.meta.url)', 'url ? []'],
   [`import.meta.resolve('./a.ts')`, 'url ./a.ts []'],
 ])('%s', (source, expected) => {
   expect(imports(source)).toEqual([expected])

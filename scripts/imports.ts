@@ -113,18 +113,29 @@ function readMeta(tokens: readonly Token[], at: number): ImportFound[] {
   return readCall(tokens, at + 4, 'dynamic', false).map((found) => ({ ...found, kind: 'url' }))
 }
 
-/** Every relative path inside `URL(…)` that names `import.meta`: the extension may be chosen there. */
+/**
+ * Every relative path inside `URL(…)` that names `import.meta`: the extension may be chosen there.
+ * One that is chosen elsewhere is computed.
+ */
 function readUrl(tokens: readonly Token[], at: number, line: number): ImportFound[] {
   if (!is(tokens[at + 1], '(')) return []
   const inside = tokens.slice(at + 2, closingOf(tokens, at + 1))
-  if (!inside.some((token, index) => token.text === 'import' && inside[index + 2]?.text === 'meta'))
-    return []
-  return inside
+  const isOfThisFile = inside.some(
+    (token, index) => token.text === 'import' && inside[index + 2]?.text === 'meta',
+  )
+  if (!isOfThisFile) return []
+  const paths = inside
     .filter(
-      (token) =>
-        (token.kind === 'string' || token.kind === 'template') && /^\.{1,2}\//.test(token.text),
+      ({ kind, text }) => (kind === 'string' || kind === 'template') && /^\.{1,2}\//.test(text),
     )
-    .map((token) => ({ specifier: token.text, kind: 'url', typeOnly: false, names: [], line }))
+    .map(({ text }) => text)
+  return (paths.length === 0 ? [undefined] : paths).map((specifier) => ({
+    specifier,
+    kind: 'url',
+    typeOnly: false,
+    names: [],
+    line,
+  }))
 }
 
 function is(token: Token | undefined, punctuation: string): boolean {

@@ -69,7 +69,7 @@ export function listFiles(root: string, folder: string): string[] {
 
 /** Test code: never published, may use any development dependency. */
 export function isTest(path: string): boolean {
-  return /\.(?:test|fixture)\.ts$/.test(path)
+  return /\.(?:test|fixture)\.ts$|\/testing\//.test(path)
 }
 
 /** Generated code: exempt from what is about reading. */

@@ -133,7 +133,7 @@ test('the package holds what is published and nothing else', () => {
     expect.arrayContaining(['LICENSE', 'bin/comity.js', 'dist/cli/main.js', 'dist/index.js']),
   )
   expect(
-    inside.filter((path) => /\.(?:test|fixture)\.|testkit|^src\b|^scripts\b/.test(path)),
+    inside.filter((path) => /\.(?:test|fixture)\.|testing|testkit|^src\b|^scripts\b/.test(path)),
   ).toEqual([])
 })
 
