@@ -30,6 +30,7 @@ test('a tree in order has no faults, and is measured', () => {
     notes: [
       'waiting  J1, a tool call relayed: not built until gateway/http is there',
       'waiting  J2, a delegation: not built until gateway/http is there',
+      'waiting  what no door reaches: not told until src/index.ts and src/cli/main.ts are there',
       'lines    2 files: median 2, p90 3, largest 3 (src/core/gate.ts)',
       'lines    1 functions: median 3, p90 3, largest 3 (src/core/gate.ts:1)',
       'read     2 files, 0 of them tests',
@@ -62,4 +63,18 @@ test('a built journey without its files is a fault', () => {
   expect(checkLayers(root).faults).toContain(
     'J1, a tool call relayed, call: src/mcp/downstream/modern.ts does not exist',
   )
+})
+
+test('what no published door reaches is told, once both doors are there', () => {
+  write('src/index.ts', `export { open } from './gateway/open.ts'`)
+  write('src/gateway/open.ts', `export const open = new URL(\`./work.\${form}\`, import.meta.url)`)
+  write('src/gateway/work.ts', '')
+  write('src/gateway/peer.fixture.ts', '')
+  write('src/gateway/open.test.ts', `import { left } from './left.ts'`)
+  write('src/gateway/left.ts', '')
+  expect(checkLayers(root).faults).toEqual([])
+  write('src/cli/main.ts', '')
+  expect(checkLayers(root).faults).toEqual([
+    expect.stringContaining('src/gateway/left.ts is reached by no'),
+  ])
 })

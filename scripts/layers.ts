@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { judgeHouse } from './house.ts'
 import { judgeExample, judgeSource, type Finding, type Packages } from './judge-file.ts'
 import { measureLengths, type Lengths } from './lengths.ts'
+import { findUnreached } from './published.ts'
 import { isTest, listFiles, readTree } from './source-tree.ts'
 
 /** What the check prints, and whether the house stands. */
@@ -26,15 +27,25 @@ export function checkLayers(root: string): LayersReport {
     ...judgeNames(root),
   ]
   const house = judgeHouse(source)
+  const unreached = findUnreached(source)
   const { files, functions } = measureLengths(source)
   return {
     faults: [
       ...findings.map(({ file, line, message }) => `${file}:${line} ${message}`),
       ...house.faults,
+      ...(unreached ?? []).map(
+        (path) =>
+          `${path} is reached by no published door: test code is named .fixture.ts or lies in testing/, dead code goes`,
+      ),
     ],
     notes: [
       ...house.proved.map((leg) => `proved   ${leg}`),
       ...house.notBuilt.map((journey) => `waiting  ${journey}`),
+      ...(unreached === undefined
+        ? [
+            'waiting  what no door reaches: not told until src/index.ts and src/cli/main.ts are there',
+          ]
+        : []),
       `lines    ${describe('files', files)}`,
       `lines    ${describe('functions', functions)}`,
       `read     ${source.length} files, ${source.filter(({ path }) => isTest(path)).length} of them tests`,
