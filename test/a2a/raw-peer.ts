@@ -20,7 +20,8 @@ export interface RawPeer extends AsyncDisposable {
 
 export type Script = (request: RawRequest, response: ServerResponse) => void | Promise<void>
 
-export async function openRawPeer(script: Script): Promise<RawPeer> {
+/** @param port to open again where another peer was; 0 for any. */
+export async function openRawPeer(script: Script, port = 0): Promise<RawPeer> {
   const seen: RawRequest[] = []
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = []
@@ -35,10 +36,10 @@ export async function openRawPeer(script: Script): Promise<RawPeer> {
       })
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const address = server.address() as AddressInfo
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: `http://127.0.0.1:${address.port}`,
     seen,
     count: (method) => seen.filter((request) => request.json.method === method).length,
     [Symbol.asyncDispose]: async () => {

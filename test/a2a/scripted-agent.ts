@@ -32,13 +32,17 @@ export function cardOf(origin: string, shape: AgentShape = {}): Record<string, u
   }
 }
 
-export async function openScriptedAgent(shape: AgentShape, script: Script): Promise<ScriptedAgent> {
+export async function openScriptedAgent(
+  shape: AgentShape,
+  script: Script,
+  port = 0,
+): Promise<ScriptedAgent> {
   const peer: RawPeer = await openRawPeer((request, response) => {
     if (request.path.startsWith('/.well-known/')) {
       return replyJson(response, 200, cardOf(peer.origin, shape))
     }
     return script(request, response)
-  })
+  }, port)
   return Object.assign(peer, { cardUrl: `${peer.origin}/` })
 }
 

@@ -72,7 +72,10 @@ describe('C79 append to an artifact never begun', () => {
   })
 
   it('C79 completed with an empty artifact is not accepted', async () => {
-    const seen = await followEvents(C79.given.events.slice(0, 1), [{ artifactId: 'out-1' }])
+    const seen = await followEvents(
+      [C79.given.events[0]!, C79.given.events[3]!],
+      [{ artifactId: 'out-1' }],
+    )
     expect(judgeRecords(seen.records, {})).toEqual([{ reason: 'empty', name: 'out-1' }])
   })
 })

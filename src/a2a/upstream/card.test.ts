@@ -108,13 +108,20 @@ describe('keeping', () => {
         return isBad ? rest : { ...rest, skills }
       }, {}),
     )
-    const { pass, current } = sourceOf(peer, { keepMs: 10 })
+    const { source, pass, current } = sourceOf(peer, { keepMs: 10 })
+    let changes = 0
+    source.onChanged(() => (changes += 1))
     await current()
     isBad = true
     pass(20)
     const now = await current()
     expect(now).toMatchObject({ kind: 'unusable', code: 'protocol_violation' })
     expect(now.kind === 'unusable' && now.detail).toContain('skills')
+    expect(changes).toBe(1)
+    isBad = false
+    pass(1500)
+    expect((await current()).kind).toBe('usable')
+    expect(changes).toBe(2)
   })
 })
 

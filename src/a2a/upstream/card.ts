@@ -61,7 +61,7 @@ export interface CardSource {
   current(signal: AbortSignal): Promise<UsableCard | NoCard>
   /** What was seen last, without fetching. */
   last(): UsableCard | NoCard | undefined
-  /** Calls back when the fingerprint changed; returns the way to stop. */
+  /** Calls back when the fingerprint, or whether it can be used, changed; returns the way to stop. */
   onChanged(listener: () => void): () => void
 }
 
@@ -88,7 +88,7 @@ export function createCardSource(
 
   const take = (fetched: Fetched): UsableCard | NoCard => {
     freshUntil = deps.clock.now() + (fetched.keepMs ?? options.keepMs ?? 300_000)
-    const before = kept?.card.fingerprint
+    const before = shownBy(last)
     if (fetched.kind === 'same' && kept !== undefined) {
       const { stale: _stale, ...card } = kept.card
       last = card
@@ -100,9 +100,10 @@ export function createCardSource(
       const { none } = fetched
       const stands = kept !== undefined && none.kind === 'unreachable'
       last = stands ? { ...kept!.card, stale: none.detail } : none
-      freshUntil = deps.clock.now() + 5_000
+      // Not asked again at once by each of many callers, and soon enough for an agent that is starting.
+      freshUntil = deps.clock.now() + 1_000
     }
-    if (before !== undefined && kept?.card.fingerprint !== before) {
+    if (before !== undefined && shownBy(last) !== before) {
       for (const listener of listeners) listener()
     }
     return last!
@@ -131,6 +132,11 @@ export function cardUrl(given: string): string {
   const url = new URL(given)
   if (url.pathname.endsWith('/')) url.pathname += '.well-known/agent-card.json'
   return url.href
+}
+
+/** What changes for whoever lists this agent: its fingerprint, or that it cannot be used. */
+function shownBy(card: UsableCard | NoCard | undefined): string | undefined {
+  return card?.kind === 'usable' ? card.fingerprint : card?.kind
 }
 
 type Fetched =

@@ -187,6 +187,33 @@ describe('what is sent', () => {
     ])
   })
 
+  it('an allowed interface at another origin gets the work and no credentials', async () => {
+    await using other = await openScriptedAgent({}, (request, response) =>
+      replyResult(request, response, { task: taskOf('COMPLETED') }),
+    )
+    const interfaceUrl = `${other.origin}/a2a`
+    await using agent = await openScriptedAgent({ interfaceUrl }, () => undefined)
+    const peer = createA2aPeer(
+      { connections, clock: CLOCK },
+      {
+        name: 'agent',
+        card: {
+          url: agent.cardUrl,
+          headers: { 'x-key': 'canary-7' },
+          allowedOrigins: [other.origin],
+        },
+        trusted: false,
+      },
+    )
+    const exchange = exchangeOf()
+    const call = await delegation(peer, 'go')
+    const outcome = await peer.upstream.call(call, exchange, exchange.dispatched)
+    expect(outcome.state).toBe('completed')
+    expect(agent.seen.map((request) => request.headers['x-key'])).toEqual(['canary-7'])
+    expect(other.seen.map((request) => request.headers['x-key'])).toEqual([undefined])
+    expect(JSON.stringify(other.seen)).not.toContain('canary-7')
+  })
+
   it('a card that changed after the gate looked: nothing is sent', async () => {
     await using agent = await openScriptedAgent({}, () => undefined)
     const peer = peerOf(agent)

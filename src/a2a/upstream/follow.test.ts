@@ -223,6 +223,42 @@ describe('a stream beside the task', () => {
   })
 })
 
+it('an agent that goes away and comes back is streamed from again', async () => {
+  const begun = Promise.withResolvers<void>()
+  const before = await openScriptedAgent({ streaming: true }, (request, response) => {
+    if (request.json.method !== 'SubscribeToTask') return replyError(request, response, -32601)
+    openSse(response)
+    sendEvent(request, response, { task: taskOf('WORKING') })
+  })
+  const following = watch(before, { reachMs: 20_000 })
+  const states: string[] = []
+  const done = (async () => {
+    for await (const news of following.news()) {
+      if (news.kind === 'artifact') continue
+      states.push(news.outcome.state)
+      begun.resolve()
+    }
+  })()
+  await begun.promise
+  await before[Symbol.asyncDispose]()
+  // Several reads fail before it is back.
+  await until(() => following.notes.length > 8)
+  await using after = await openScriptedAgent(
+    { streaming: true },
+    completing(2, (request, response) => {
+      openSse(response)
+      sendEvent(request, response, { task: taskOf('WORKING', { metadata: { again: true } }) })
+      const status = { state: 'TASK_STATE_COMPLETED' }
+      sendEvent(request, response, { statusUpdate: { taskId: 'T1', contextId: 'X1', status } })
+    }),
+    Number(new URL(before.origin).port),
+  )
+  await done
+  expect(states.at(-1)).toBe('completed')
+  expect(after.count('SubscribeToTask')).toBe(1)
+  expect(before.count('CancelTask') + after.count('CancelTask')).toBe(0)
+})
+
 describe('polling', () => {
   it('an unchanged task is not told twice', async () => {
     await using agent = await openScriptedAgent(

@@ -48,7 +48,8 @@ export async function* followTask(
   let reachedAt = deps.clock.now()
 
   while (!signal.aborted) {
-    const link = await deps.connect(signal)
+    // The card is asked for again only when the agent is out of reach: a read must not cost two.
+    const link = watch.link ?? (await deps.connect(signal))
     if (link.kind !== 'link') {
       deps.note(ref.taskId, link.detail)
     } else {
@@ -62,7 +63,11 @@ export async function* followTask(
       }
       const read = yield* poll(watch)
       if (read === 'rest' || signal.aborted) return
-      if (read !== 'unreachable') reachedAt = deps.clock.now()
+      if (read === 'unreachable') {
+        // Streams that failed with everything else say nothing about streaming.
+        emptyStreams = 0
+        delete watch.link
+      } else reachedAt = deps.clock.now()
       if (read === 'changed') pauseMs = options.pollMinMs
     }
     if (deps.clock.now() - reachedAt > options.reachMs) return
