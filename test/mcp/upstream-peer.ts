@@ -51,7 +51,7 @@ export function openPeer(
  */
 const PRELUDE = `
 import { createInterface } from 'node:readline'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, closeSync, readFileSync, writeFileSync } from 'node:fs'
 const raw = (text) => process.stdout.write(text)
 const send = (message) => raw(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
 const answer = (message, result) => send({ id: message.id, result })

@@ -14,6 +14,8 @@ export interface PostOptions {
   readonly body: Uint8Array
   readonly method?: 'POST' | 'DELETE'
   readonly maxBytes: number
+  /** True answers with the status alone, whatever body may follow or stay open. */
+  readonly headOnly?: boolean
   readonly onSend?: () => void
   /** One SSE message's data. A returned promise pauses the stream. @returns false to stop reading. */
   readonly onEvent?: (data: Uint8Array) => void | Promise<void>
@@ -124,6 +126,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     const type = String(headers['content-type'] ?? '')
     if (status < 300 && this.#options.onEvent && /^\s*text\/event-stream\b/i.test(type)) {
       this.#parser = this.#createParser(this.#options.onEvent)
+    }
+    if (this.#options.headOnly === true) {
+      this.#resolve({ status, headers, streamed: false, body: new Uint8Array(0) })
+      this.release()
     }
   }
 

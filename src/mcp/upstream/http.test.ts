@@ -374,6 +374,17 @@ describe('answers that are none', () => {
   })
 })
 
+test('a notification answered by a stream that stays open does not hold the connection up', async () => {
+  const url = await listenLegacy(({ method }, response) => {
+    if (method !== 'notifications/initialized') return false
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hold\n\n')
+    return true
+  })
+  const from = performance.now()
+  expect((await makeCall(openPeer(http(url)), 'pay')).outcome.state).toBe('completed')
+  expect(performance.now() - from).toBeLessThan(5000)
+})
+
 describe('redirects', () => {
   test('within the origin 308 keeps the method and is followed, and remembered', async () => {
     const paths: string[] = []

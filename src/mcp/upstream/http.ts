@@ -282,8 +282,14 @@ class HttpLink implements Link {
     headers: Readonly<Record<string, string>>,
     method: 'POST' | 'DELETE' = 'POST',
   ): Promise<PostAnswer> {
-    const maxBytes = this.#maxBytes
-    const sending = post(this.#dispatcher, { path: this.#path, headers, body, method, maxBytes })
+    const sending = post(this.#dispatcher, {
+      path: this.#path,
+      headers,
+      body,
+      method,
+      maxBytes: this.#maxBytes,
+      headOnly: true,
+    })
     const timer = setTimeout(() => {
       sending.abort(new LinkFailure('broken', sending.sent(), 'no answer to a notification'))
     }, NOTIFY_TIMEOUT_MS)

@@ -220,6 +220,42 @@ describe('a server that dies', () => {
   })
 })
 
+describe('a server that lives but is of no use', () => {
+  const useless = (act: string, log: string) =>
+    inlineServer(`
+      setInterval(() => {}, 1e6)
+      const file = ${JSON.stringify(log)}
+      serve({ 'tools/call': (m) => {
+        appendFileSync(file, 'x')
+        if (readFileSync(file, 'utf8').length > 1) return answer(m, { content: [] })
+        ${act}
+      } })
+    `)
+
+  test('closes its output: its call ends, and a new one takes its place', async () => {
+    const peer = openPeer(useless('closeSync(1)', counterFile()))
+    const { outcome } = await makeCall(peer, 'pay', {}, { deadlineMs: 3000 })
+    expect(outcome).toMatchObject({ state: 'unknown', because: 'sent_no_answer' })
+    expect(outcome).toHaveProperty('detail', expect.stringContaining('closed its output'))
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+  })
+
+  test('closes its input: the next write finds out, for all open calls', async () => {
+    const file = counterFile()
+    const peer = openPeer(useless('closeSync(0)', file))
+    const first = makeCall(peer, 'pay', {}, { deadlineMs: 3000 })
+    await until('the act', () => readFileSync(file, 'utf8') === 'x')
+    const second = await makeCall(peer, 'pay', {}, { deadlineMs: 3000 })
+    expect((await first).outcome).toMatchObject({
+      state: 'unknown',
+      because: 'sent_no_answer',
+      detail: expect.stringContaining('no longer reads its input') as string,
+    })
+    expect(second.outcome.state).toBe('unknown')
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+  })
+})
+
 describe('progress and logs', () => {
   test('reach the caller in order, awaited, before the outcome and never after it', async () => {
     const peer = openPeer(

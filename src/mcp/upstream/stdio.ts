@@ -73,10 +73,12 @@ class StdioLink implements Link {
       server.output.once('close', resolve)
     })
     server.output.on('error', () => {})
+    // A server that no longer reads or speaks is of no use even while it lives.
+    server.input.on('error', () => this.#abandon('no longer reads its input'))
+    void drained.then(() => delay(DRAIN_MS)).then(() => this.#abandon('closed its output'))
     server.output.on('data', (chunk: Buffer) => {
       if (this.#over !== undefined || splitter.feed(chunk)) return
-      this.#finish(`printed a line longer than the limit of ${maxBytes} bytes`)
-      void server.stop()
+      this.#abandon(`printed a line longer than the limit of ${maxBytes} bytes`)
     })
     void server.ended.then(async (how) => {
       await Promise.race([drained, delay(DRAIN_MS)])
@@ -96,6 +98,9 @@ class StdioLink implements Link {
   async request(request: LinkRequest): Promise<Awaited<ReturnType<Link['request']>>> {
     if (this.#over !== undefined) throw new LinkFailure('broken', false, this.#over.message)
     if (request.signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
+    if (!this.#server.input.writable) {
+      throw new LinkFailure('broken', false, 'the server process no longer reads its input')
+    }
     const answer = this.#pending.add(request)
     const abort = (): void => this.#abort(request)
     request.signal.addEventListener('abort', abort, { once: true })
@@ -209,6 +214,11 @@ class StdioLink implements Link {
     if (this.#noiseSample.length >= NOISE_SAMPLES) return
     const text = new TextDecoder().decode(line.subarray(0, NOISE_SAMPLE_CHARACTERS))
     this.#noiseSample.push(text)
+  }
+
+  #abandon(how: string): void {
+    this.#finish(how)
+    void this.#server.stop()
   }
 
   #finish(how: string): void {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../test/mcp/upstream-peer.ts'
@@ -98,40 +99,61 @@ test('longer secrets are masked first, words too short to be one are left', () =
   expect(maskSecrets('abcdef abcdefgh true', ['abcdef', 'abcdefgh', 'true'])).toBe('*** *** true')
 })
 
+/** A process that starts one server; prints what the server prints first. */
+async function startParent(source: string) {
+  const module = new URL('./supervise.ts', import.meta.url).href
+  const program = `
+    const { startServer } = await import(${JSON.stringify(module)})
+    const server = await startServer({ command: process.execPath, args: ['-e', ${JSON.stringify(source)}], env: {} }, process.env)
+    server.output.pipe(process.stdout)`
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void parent.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
+  const pids = line.split(' ').map(Number)
+  onTestFinished(() => {
+    for (const pid of pids) if (lives(pid)) process.kill(pid, 'SIGKILL')
+  })
+  expect(pids.every(lives)).toBe(true)
+  return { parent, pids }
+}
+
 test.skipIf(process.platform === 'win32')(
   'kill -9 of this process leaves no orphan, not even one that left its group',
   async () => {
-    const module = new URL('./supervise.ts', import.meta.url).href
-    const stubborn = `
+    const { parent, pids } = await startParent(`
       process.on('SIGTERM', () => {})
       const child = require('node:child_process').spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{}); setInterval(()=>{},1e6)'], { stdio: 'ignore', detached: true })
       setInterval(() => {}, 1e6)
       child.on('spawn', () => console.log(process.pid + ' ' + child.pid))
-    `
-    const parent = spawn(
-      process.execPath,
-      [
-        '--input-type=module',
-        '-e',
-        `const { startServer } = await import(${JSON.stringify(module)})
-         const server = await startServer({ command: process.execPath, args: ['-e', ${JSON.stringify(stubborn)}], env: {} }, process.env)
-         server.output.pipe(process.stdout)`,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    onTestFinished(() => void parent.kill('SIGKILL'))
-    const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]
-    const [server, strayed] = line.split(' ').map(Number) as [number, number]
-    onTestFinished(() => {
-      for (const pid of [server, strayed]) if (lives(pid)) process.kill(pid, 'SIGKILL')
-    })
-    expect([lives(server), lives(strayed)]).toEqual([true, true])
-
+    `)
     parent.kill('SIGKILL')
-
-    await until('the server is gone', () => !lives(server))
+    await until('the server is gone', () => !lives(pids[0]!))
     // Only Linux lets the guard find a process that made itself a group of its own.
     if (process.platform === 'linux')
-      await until('the strayed child is gone', () => !lives(strayed))
+      await until('the strayed child is gone', () => !lives(pids[1]!))
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'a guard that was killed is replaced, and the new one watches what the old one did',
+  async () => {
+    const { parent, pids } = await startParent(
+      'setInterval(() => {}, 1e6); console.log(process.pid)',
+    )
+    const guardOf = (): number | undefined => {
+      const children = readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, 'utf8')
+      const guards = children.split(' ').filter((pid) => {
+        if (pid === '') return false
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('comity-guard')
+      })
+      return guards.length === 0 ? undefined : Number(guards[0])
+    }
+    const guard = guardOf()!
+    process.kill(guard, 'SIGKILL')
+    await until('a new guard runs', () => ![undefined, guard].includes(guardOf()))
+    parent.kill('SIGKILL')
+    await until('the server is gone', () => !lives(pids[0]!))
   },
 )

@@ -31,6 +31,8 @@ test.each([
   ['{"n":1e999}', 'number_range /n'],
   ['{"n":-1e999}', 'number_range /n'],
   ['{"n":9007199254740993}', 'accepted'],
+  [`{"n":${'9'.repeat(400)}}`, 'number_range /n'],
+  ['{"n":1E308}', 'accepted'],
   ['{"\uFEFFa":1}', 'bom /\uFEFFa'],
   ['{"a":"\uFEFFcontent of a file"}', 'accepted'],
   ['{"a":1', 'truncated /a'],

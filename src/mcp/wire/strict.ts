@@ -46,9 +46,7 @@ function checkValue(text: Text, position: number, depth: number): number {
     }
     case 'number': {
       const end = scanValue(text, position, depth)
-      if (!Number.isFinite(Number(textOf(text.bytes, { start: position, end })))) {
-        fail(text, 'number_range', position, 'a number must fit a double')
-      }
+      checkNumber(text, { start: position, end })
       return end
     }
     case 'boolean':
@@ -70,6 +68,18 @@ function checkObject(text: Text, position: number, depth: number): number {
     seen.add(key)
     return checkValue(text, value, depth)
   })
+}
+
+/** Only an exponent or some 300 digits can leave the range; most numbers are not even read. */
+function checkNumber(text: Text, number: Span): void {
+  const { bytes } = text
+  let suspect = number.end - number.start > 300
+  for (let at = number.start; at < number.end && !suspect; at += 1) {
+    suspect = bytes[at] === 0x65 || bytes[at] === 0x45
+  }
+  if (suspect && !Number.isFinite(Number(textOf(bytes, number)))) {
+    fail(text, 'number_range', number.start, 'a number must fit a double')
+  }
 }
 
 /** UTF-8 was checked, so only an escape can bring half a pair. */
