@@ -1,0 +1,46 @@
+/**
+ * Recovery: what an earlier owner left open becomes unknown. It may have run; nothing is sent again because of it.
+ *
+ * A delegation whose first reply never came owes a search for its remote task. Leases of the dead are void.
+ */
+import { canonicalText } from '../canonical-text.ts'
+import type { Writer } from '../writer.ts'
+import { moveCallRow, parseCallRow, SELECT_CALL } from './call-row.ts'
+import { releaseAll } from './leases.ts'
+import { insertEffect, loadTaskRow, moveTaskState } from './task-row.ts'
+
+const OPEN_CALLS = `SELECT call_id AS callId FROM calls
+  WHERE state IN ('open', 'caller_gone') ORDER BY opened_seq`
+
+const DIED = {
+  state: 'unknown',
+  because: 'process_died',
+  detail: 'the process that had opened this call ended before it was settled',
+}
+
+/** @returns how many calls became unknown. */
+export function recoverCalls(writer: Writer): number {
+  const open = writer.all(OPEN_CALLS, {})
+  for (const { callId } of open) {
+    const row = writer.get(SELECT_CALL, { callId: String(callId) })
+    if (row === undefined) continue
+    const call = parseCallRow(row)
+    writer.append({
+      kind: 'recovered',
+      callId: call.callId,
+      taskId: call.taskId,
+      facts: DIED,
+    })
+    moveCallRow(writer, call, { state: 'unknown', outcome: canonicalText(DIED) })
+    if (call.taskId !== null) recoverTask(writer, call.taskId)
+  }
+  releaseAll(writer)
+  return open.length
+}
+
+function recoverTask(writer: Writer, taskId: string): void {
+  const task = loadTaskRow(writer, taskId)
+  if (task?.state !== 'submitted') return
+  moveTaskState(writer, task, 'unknown')
+  insertEffect(writer, taskId, 'find', task.version + 1)
+}

@@ -1,0 +1,105 @@
+/**
+ * Settling a call, by its outcome or by a person's word, and what is noted of it in between.
+ *
+ * A call is settled once. The peer's own word may come after a person's and then counts more; never the other way round.
+ */
+import { assertNever } from '../../core/words/assert-never.ts'
+import type { EntryKind } from '../../core/words/entry.ts'
+import { ComityError } from '../../core/words/errors.ts'
+import { canonicalText, clip, factsText } from '../canonical-text.ts'
+import type { SettleCommand } from '../commands.ts'
+import type { Writer } from '../writer.ts'
+import { type CallRow, loadCallRow, moveCallRow } from './call-row.ts'
+import { commitTask } from './commit-task.ts'
+import { failTaskByHand } from './task-row.ts'
+
+const BY_HAND = '{"byHand":'
+
+/** Settles a call and moves its task in the same unit. */
+export function settleCall(writer: Writer, command: SettleCommand): void {
+  const call = expectCall(writer, command.callId)
+  const byHand = call.outcome?.startsWith(BY_HAND) === true
+  if (call.state === 'refused' || (call.state === 'settled' && !byHand)) {
+    throw new ComityError('conflict', `call ${call.callId} is ${call.state} already`)
+  }
+  if (command.task !== null) expectCommitted(commitTask(writer, command.task, null), call)
+  const outcome = factsText(writer.withPayload(call.callId, command.outcome, command.payload))
+  const taskId = call.taskId ?? command.task?.task.id ?? null
+  const facts = byHand ? `{"afterHand":true,"outcome":${outcome}}` : outcome
+  writer.append({ kind: 'settled', callId: call.callId, taskId, facts })
+  // A person has settled it: that nobody knows is no news then.
+  if (byHand && command.state === 'unknown') return
+  // The row may have been settled through its task by the commit above.
+  moveCallRow(writer, expectCall(writer, command.callId), { state: command.state, outcome })
+}
+
+function expectCommitted(result: 'committed' | 'stale' | 'fenced', call: CallRow): void {
+  switch (result) {
+    case 'committed':
+      return
+    case 'stale':
+    case 'fenced':
+      throw new ComityError(
+        'conflict',
+        `the task of call ${call.callId} has moved meanwhile (${result}): load it, step again, settle again`,
+      )
+    default:
+      assertNever(result)
+  }
+}
+
+/** Writes what is known of a call on its way. */
+export function noteCall(
+  writer: Writer,
+  note: { readonly callId: string; readonly kind: EntryKind; readonly facts: string },
+): void {
+  const call = loadCallRow(writer, note.callId)
+  writer.append({
+    kind: note.kind,
+    callId: note.callId,
+    taskId: call?.taskId ?? null,
+    facts: note.facts,
+  })
+}
+
+/** From now on an equal act is this call's twin. */
+export function markCallerGone(writer: Writer, callId: string): void {
+  const call = loadCallRow(writer, callId)
+  if (call?.state === 'open') moveCallRow(writer, call, { state: 'caller_gone' })
+}
+
+/** A person says what became of an unsettled call. */
+export function settleCallByHand(
+  writer: Writer,
+  word: {
+    readonly callId: string
+    readonly as: 'ran' | 'did_not_run'
+    readonly by: string
+    readonly note: string
+  },
+): void {
+  const call = expectCall(writer, word.callId)
+  if (call.state !== 'unknown' && call.state !== 'caller_gone') {
+    throw new ComityError(
+      'conflict',
+      `call ${call.callId} is ${call.state}; only a call that is unknown, or open with its caller gone, is settled by hand`,
+    )
+  }
+  const facts = { as: word.as, by: clip(word.by, 200), note: clip(word.note, 2000) }
+  writer.append({
+    kind: 'settled_by_hand',
+    callId: call.callId,
+    taskId: call.taskId,
+    facts,
+  })
+  moveCallRow(writer, call, { state: 'settled', outcome: canonicalText({ byHand: facts }) })
+  if (call.taskId !== null && word.as === 'did_not_run') failTaskByHand(writer, call.taskId)
+}
+
+function expectCall(writer: Writer, callId: string): CallRow {
+  const call = loadCallRow(writer, callId)
+  if (call === undefined) {
+    throw new ComityError('not_found', `there is no call ${clip(callId, 100)} in this store`)
+  }
+  return call
+}

@@ -1,0 +1,116 @@
+/**
+ * One batch, one transaction, one barrier; a savepoint around each command, so that a bad one does not take the others.
+ *
+ * When the disk refuses the whole batch, each command is tried alone: one that is too large must not refuse the small ones.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+
+import { assertNever } from '../core/words/assert-never.ts'
+import { ComityError } from '../core/words/errors.ts'
+import { answerApproval, requestApproval } from './apply/approvals.ts'
+import { commitTask } from './apply/commit-task.ts'
+import { claimEffects, releaseEffect } from './apply/leases.ts'
+import { openCall, refuseCall } from './apply/open-call.ts'
+import { acceptPin, forgetChange, recordChange } from './apply/pins.ts'
+import { recoverCalls } from './apply/recover.ts'
+import { markCallerGone, noteCall, settleCall, settleCallByHand } from './apply/settle-call.ts'
+import type { Applied, Command } from './commands.ts'
+import { judgeFault } from './sqlite-fault.ts'
+import type { Writer } from './writer.ts'
+
+/** Applies commands in order. Never throws: each command has its own answer. */
+export function commitBatch(writer: Writer, commands: readonly Command[]): readonly Applied[] {
+  const before = writer.head
+  let applied: readonly Applied[] | undefined
+  try {
+    writer.db.exec('BEGIN IMMEDIATE')
+    writer.expectOwner()
+    applied = commands.map((command) => applyOne(writer, command))
+    writer.db.exec('COMMIT')
+    return applied
+  } catch (error) {
+    const reached = writer.head
+    rollBack(writer.db)
+    const kept = rereadHead(writer, before)
+    // A commit may report a fault after it was done: then the chain has moved, and applying again would double.
+    if (applied !== undefined && kept.seq > before.seq && kept.hash === reached.hash) return applied
+    if (commands.length === 1) return [judgeFault(error)]
+    return commands.flatMap((command) => commitBatch(writer, [command]))
+  }
+}
+
+function applyOne(writer: Writer, command: Command): Applied {
+  const head = writer.head
+  writer.now = command.now
+  writer.db.exec('SAVEPOINT command')
+  try {
+    const value = applyCommand(writer, command)
+    writer.db.exec('RELEASE command')
+    return { ok: true, value }
+  } catch (error) {
+    // Some disk faults end the whole transaction: then the batch is tried again command by command.
+    if (!writer.db.isTransaction) throw error
+    writer.db.exec('ROLLBACK TO command; RELEASE command')
+    writer.rewind(head)
+    return judgeFault(error)
+  }
+}
+
+function applyCommand(writer: Writer, command: Command): unknown {
+  switch (command.do) {
+    case 'open':
+      return openCall(writer, command)
+    case 'refuse':
+      return refuseCall(writer, command)
+    case 'note':
+      return noteCall(writer, command)
+    case 'caller_gone':
+      return markCallerGone(writer, command.callId)
+    case 'settle':
+      return settleCall(writer, command)
+    case 'settle_by_hand':
+      return settleCallByHand(writer, command)
+    case 'task_commit':
+      return commitTask(writer, command.commit, command.fence)
+    case 'claim':
+      return claimEffects(writer, command)
+    case 'release':
+      return releaseEffect(writer, command)
+    case 'approval_request':
+      return requestApproval(writer, command)
+    case 'approval_answer':
+      return answerApproval(writer, command)
+    case 'pin_accept':
+      return acceptPin(writer, command)
+    case 'pin_change':
+      return recordChange(writer, command)
+    case 'pin_restored':
+      return forgetChange(writer, command.pin)
+    case 'recover':
+      return recoverCalls(writer)
+    case 'unrecorded':
+      return writer.append({ kind: 'recovered', facts: { unrecorded: command.count } })
+    default:
+      return assertNever(command)
+  }
+}
+
+function rollBack(db: DatabaseSync): void {
+  try {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  } catch (error) {
+    throw new ComityError('store_unwritable', 'the store can neither commit nor roll back', {
+      cause: error,
+    })
+  }
+}
+
+function rereadHead(writer: Writer, before: Writer['head']): Writer['head'] {
+  try {
+    writer.rewind(writer.loadHead())
+  } catch {
+    // Unreadable now: what was true before the batch is the most that can be said.
+    writer.rewind(before)
+  }
+  return writer.head
+}

@@ -1,0 +1,39 @@
+/**
+ * The one text of a plain JSON value: keys sorted, no white space. What the chain hashes is what is stored.
+ *
+ * Bounded, because facts come from everywhere: long texts are clipped, large facts are replaced by their size and keys.
+ */
+
+/** Longest facts of one entry, in characters of their canonical text. */
+export const MAX_FACTS = 16_384
+const MAX_DEPTH = 32
+
+/** Canonical JSON. What JSON cannot say (undefined, functions) is left out, as JSON.stringify does. */
+export function canonicalText(value: unknown, depth = 0): string {
+  if (depth > MAX_DEPTH) return '"(nested too deep)"'
+  if (typeof value === 'bigint') return JSON.stringify(value.toString())
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) {
+    return `[${value.map((item) => canonicalText(item, depth + 1)).join(',')}]`
+  }
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined && typeof member !== 'function')
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member, depth + 1)}`)
+  return `{${members.join(',')}}`
+}
+
+/** The facts of an entry as they are stored. */
+export function factsText(facts: Readonly<Record<string, unknown>>): string {
+  const text = canonicalText(facts)
+  if (text.length <= MAX_FACTS) return text
+  const keys = Object.keys(facts)
+    .slice(0, 50)
+    .map((key) => clip(key, 100))
+  return canonicalText({ tooLong: { characters: text.length, limit: MAX_FACTS, keys } })
+}
+
+/** A text cut to a limit, saying so. */
+export function clip(text: string, limit = 1024): string {
+  return text.length <= limit ? text : `${text.slice(0, limit)}… (${text.length} characters)`
+}

@@ -1,0 +1,113 @@
+/**
+ * Is the file what it was when the last owner left it? Asked before anything is written to it.
+ *
+ * Whatever is wrong is said and stays as it is: nothing is repaired by dropping, nothing is created anew in its place.
+ */
+import { existsSync, statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+
+import { ComityError } from '../core/words/errors.ts'
+import { chainStart, type Link, linkHash } from './chain.ts'
+import type { ChainHead } from './commands.ts'
+import { headFileOf, readHead } from './head-file.ts'
+import { pragmaNumber } from './migrations/migrate.ts'
+
+/** Entries checked at every open; `verify` checks all. */
+const CHECKED_AT_OPEN = 10_000
+/** Files up to this size get SQLite's full check at open, larger ones its quick one. */
+const FULL_CHECK_BYTES = 67_108_864
+
+export type ChainFault = { readonly seq: number; readonly reason: string }
+
+/** @throws ComityError `store_corrupt` when a store that was acknowledged is gone. */
+export function expectPresent(file: string): void {
+  const size = existsSync(file) ? statSync(file).size : 0
+  const head = readHead(file)
+  if (size === 0 && head !== undefined && head.seq > 0) {
+    throw new ComityError(
+      'store_corrupt',
+      `the store ${file} is gone or empty, though ${head.seq} entries were acknowledged: restore it, or delete ${headFileOf(file)} to begin an empty one`,
+    )
+  }
+}
+
+/** @throws ComityError `store_corrupt`, saying what does not fit. */
+export function checkStore(db: DatabaseSync, file: string): void {
+  const full = pragmaNumber(db, 'page_count') * pragmaNumber(db, 'page_size') <= FULL_CHECK_BYTES
+  const found = db.prepare(`PRAGMA ${full ? 'integrity_check' : 'quick_check'}(1)`).all()
+  const words = Object.values(found[0] ?? {})[0]
+  if (words !== 'ok') throw corrupt(file, `SQLite says: ${String(words)}`)
+  const head = loadHead(db)
+  const fault =
+    checkHead(db, head, readHead(file)) ??
+    checkLinks(db, Math.max(0, head.seq - CHECKED_AT_OPEN), CHECKED_AT_OPEN).fault
+  if (fault !== undefined) throw corrupt(file, `entry ${fault.seq}: ${fault.reason}`)
+}
+
+/** The newest entry as the database has it. */
+export function loadHead(db: DatabaseSync): ChainHead {
+  const last = db.prepare('SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1').get()
+  if (last !== undefined) return { seq: Number(last['seq']), hash: String(last['hash']) }
+  return { seq: 0, hash: loadStart(db) }
+}
+
+/** Compares the chain's end with what was acknowledged. */
+export function checkHead(
+  db: DatabaseSync,
+  head: ChainHead,
+  acknowledged: ChainHead | undefined,
+): ChainFault | undefined {
+  if (acknowledged === undefined) return undefined
+  if (acknowledged.seq > head.seq) {
+    return {
+      seq: head.seq + 1,
+      reason: `missing, with all up to ${acknowledged.seq}, which were acknowledged`,
+    }
+  }
+  const there = hashAt(db, acknowledged.seq)
+  return there === acknowledged.hash
+    ? undefined
+    : { seq: acknowledged.seq, reason: 'is not the entry that was acknowledged' }
+}
+
+/** Recomputes at most `limit` links after `after`. @returns how far it got, and the first fault. */
+export function checkLinks(
+  db: DatabaseSync,
+  after: number,
+  limit: number,
+): { readonly reached: number; readonly fault?: ChainFault } {
+  let previous = hashAt(db, after)
+  if (previous === undefined) return { reached: after, fault: { seq: after, reason: 'missing' } }
+  let seq = after
+  const rows = db.prepare(
+    `SELECT seq, at, kind, call_id AS callId, task_id AS taskId, facts, hash FROM entries
+     WHERE seq > :after ORDER BY seq LIMIT :limit`,
+  )
+  for (const row of rows.iterate({ after, limit })) {
+    const link = row as unknown as Link & { readonly hash: string }
+    seq += 1
+    if (link.seq !== seq) return { reached: seq, fault: { seq, reason: 'missing' } }
+    if (linkHash(previous, link) !== link.hash) {
+      return { reached: seq, fault: { seq, reason: 'does not fit its hash and the one before it' } }
+    }
+    previous = link.hash
+  }
+  return { reached: seq }
+}
+
+function hashAt(db: DatabaseSync, seq: number): string | undefined {
+  if (seq === 0) return loadStart(db)
+  const row = db.prepare('SELECT hash FROM entries WHERE seq = :seq').get({ seq })
+  return row === undefined ? undefined : String(row['hash'])
+}
+
+function loadStart(db: DatabaseSync): string {
+  return chainStart(String(db.prepare('SELECT id FROM store').get()?.['id']))
+}
+
+function corrupt(file: string, words: string): ComityError {
+  return new ComityError(
+    'store_corrupt',
+    `the store ${file} is damaged or was changed from outside (${words}): nothing was touched; keep it, and restore a copy together with its ${headFileOf(file)}`,
+  )
+}

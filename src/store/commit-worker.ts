@@ -1,0 +1,82 @@
+/**
+ * The worker thread: the only writer of the store. Checks the file, brings its schema up to date, then commits batch by batch.
+ *
+ * A batch is answered after its COMMIT has returned, which is after the disk's barrier (WAL, synchronous FULL).
+ */
+import { randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+
+import { ComityError } from '../core/words/errors.ts'
+import { commitBatch } from './batch.ts'
+import { checkStore, expectPresent } from './check-store.ts'
+import type { FromWorker, ToWorker, WorkerStart } from './commit.ts'
+import { HeadFile } from './head-file.ts'
+import { judgeSchema, migrate, pragmaNumber } from './migrations/migrate.ts'
+import { judgeFault } from './sqlite-fault.ts'
+import { Writer } from './writer.ts'
+
+function openDatabase(start: WorkerStart): DatabaseSync {
+  expectPresent(start.file)
+  const db = new DatabaseSync(start.file, { timeout: 5000, defensive: true })
+  try {
+    if (judgeSchema(db, start.file) > 0) checkStore(db, start.file)
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
+    migrate(db, start.file)
+    if (start.maxBytes !== undefined) {
+      const pages = Math.max(1, Math.floor(start.maxBytes / pragmaNumber(db, 'page_size')))
+      db.exec(`PRAGMA max_page_count = ${pages}`)
+    }
+    takeOver(db, start.run)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return db
+}
+
+/** From here on, whoever still believes to own the store is refused by its first batch. */
+function takeOver(db: DatabaseSync, run: string): void {
+  db.prepare(
+    `INSERT INTO store (one, id, run) VALUES (1, :id, :run)
+     ON CONFLICT (one) DO UPDATE SET run = excluded.run`,
+  ).run({ id: randomBytes(16).toString('hex'), run })
+}
+
+function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
+  const answer = (message: FromWorker): void => port.postMessage(message)
+  const db = openDatabase(start)
+  const writer = new Writer(db, start.run)
+  const headFile = new HeadFile(start.file)
+  headFile.write(writer.head)
+  port.on('message', (message: ToWorker) => {
+    if (message.do === 'close') {
+      db.close()
+      headFile.close()
+      answer({ did: 'closed' })
+      port.close()
+      return
+    }
+    writer.touched.clear()
+    const before = writer.head
+    const applied = commitBatch(writer, message.commands)
+    if (writer.head.seq !== before.seq) headFile.write(writer.head)
+    answer({ did: 'commit', applied, head: writer.head, touched: [...writer.touched] })
+  })
+  answer({ did: 'open', head: writer.head })
+}
+
+if (parentPort !== null) {
+  try {
+    serve(parentPort, workerData as WorkerStart)
+  } catch (error) {
+    const fault = judgeFault(error)
+    const known = error instanceof ComityError || fault.code !== 'internal'
+    parentPort.postMessage({
+      did: 'refuse',
+      code: known ? fault.code : 'store_corrupt',
+      message: fault.message,
+    } satisfies FromWorker)
+    parentPort.close()
+  }
+}

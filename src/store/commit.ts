@@ -1,0 +1,256 @@
+/**
+ * Group commit, the side that the main thread sees: a batch is whatever queued while the last commit ran.
+ *
+ * Writes that nobody waits for may lie up to 25 ms. Those that the disk refuses are kept, in order, and tried again; those
+ * that somebody waits for are refused. Nothing that was queued is dropped silently: past the bound it is counted.
+ */
+import { Worker } from 'node:worker_threads'
+
+import type { Clock } from '../core/ports/world.ts'
+import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
+import type { Applied, BatchDone, ChainHead, Command, Intent } from './commands.ts'
+
+/** How long a write that nobody waits for may lie. */
+const LAZY_MS = 25
+/** How soon kept writes are tried again. */
+const RETRY_MS = 1000
+/** Most commands in one transaction. */
+const MAX_BATCH = 512
+/** Most commands that may wait. */
+const MAX_QUEUED = 10_000
+
+export interface WorkerStart {
+  readonly file: string
+  /** Names this owner; random. */
+  readonly run: string
+  readonly maxBytes?: number
+}
+
+export type ToWorker =
+  | { readonly do: 'commit'; readonly commands: readonly Command[] }
+  | { readonly do: 'close' }
+
+export type FromWorker =
+  | { readonly did: 'open'; readonly head: ChainHead }
+  | { readonly did: 'refuse'; readonly code: ComityErrorCode; readonly message: string }
+  | ({ readonly did: 'commit' } & BatchDone)
+  | { readonly did: 'closed' }
+
+interface Queued {
+  readonly command: Command
+  /** True words about what happened: tried again when the disk refused them. */
+  readonly keep: boolean
+  readonly done?: (applied: Applied) => void
+}
+
+export interface CommitOptions {
+  readonly clock: Clock
+  /** Told of faults that no caller waits for. */
+  readonly onFault: (fault: ComityError) => void
+  readonly onTouched: (taskIds: readonly string[]) => void
+}
+
+export class Committer {
+  readonly #worker: Worker
+  readonly #options: CommitOptions
+  #queue: Queued[] = []
+  #flying: readonly Queued[] | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #scheduled = false
+  #unrecorded = 0
+  #unwritable = false
+  #dead: ComityError | undefined
+  #idle: (() => void)[] = []
+  #closed: (() => void) | undefined
+
+  /** @param worker one that has answered `open`. */
+  constructor(worker: Worker, options: CommitOptions) {
+    this.#worker = worker
+    this.#options = options
+    worker.on('message', (message: FromWorker) => this.#receive(message))
+    worker.on('error', (error: unknown) => this.#die(error))
+    worker.on('exit', () => this.#die(undefined))
+    worker.unref()
+  }
+
+  /** Writes and waits. @throws ComityError as the command's answer says; `store_unwritable` when the disk refuses. */
+  async submit(intent: Intent, options?: { readonly keep?: boolean }): Promise<unknown> {
+    const applied = await new Promise<Applied>((done) => {
+      const refusal = this.#refusal()
+      if (refusal === undefined) {
+        this.#queue.push({ command: this.#stamp(intent), keep: options?.keep === true, done })
+        this.#sendSoon()
+      } else {
+        if (options?.keep === true) this.#unrecorded += 1
+        done(refusal)
+      }
+    })
+    if (applied.ok) return applied.value
+    throw new ComityError(applied.code, applied.message)
+  }
+
+  /** Writes with the next commit; nobody waits. */
+  enqueue(intent: Intent): void {
+    if (this.#refusal() !== undefined) {
+      this.#unrecorded += 1
+      return
+    }
+    this.#queue.push({ command: this.#stamp(intent), keep: true })
+    if (this.#flying === undefined) this.#arm(this.#unwritable ? RETRY_MS : LAZY_MS)
+  }
+
+  /** Resolves when everything queued so far has had its try. */
+  async flush(): Promise<void> {
+    if (this.#dead !== undefined) return
+    if (this.#flying !== undefined) await new Promise<void>((idle) => this.#idle.push(idle))
+    if (this.#queue.length === 0 || this.#dead !== undefined) return
+    this.#send()
+    await new Promise<void>((idle) => this.#idle.push(idle))
+    if (this.#queue.length > 0 && !this.#unwritable) await this.flush()
+  }
+
+  /** Flushes and ends the worker. */
+  async close(): Promise<void> {
+    await this.flush()
+    clearTimeout(this.#timer)
+    if (this.#dead !== undefined) return
+    const left = this.#queue.length + this.#unrecorded
+    if (left > 0) {
+      this.#options.onFault(
+        new ComityError('store_unwritable', `${left} records could not be written before the end`),
+      )
+    }
+    const closed = new Promise<void>((resolve) => {
+      this.#closed = resolve
+    })
+    this.#worker.ref()
+    this.#dead = new ComityError('store_unwritable', 'the store is closed')
+    this.#worker.postMessage({ do: 'close' } satisfies ToWorker)
+    await closed
+  }
+
+  #stamp(intent: Intent): Command {
+    return { ...intent, now: this.#options.clock.now() }
+  }
+
+  #refusal(): Applied | undefined {
+    if (this.#dead !== undefined) {
+      return { ok: false, unwritable: true, code: this.#dead.code, message: this.#dead.message }
+    }
+    if (this.#queue.length < MAX_QUEUED) return undefined
+    return {
+      ok: false,
+      unwritable: true,
+      code: 'store_unwritable',
+      message: `the record is ${this.#queue.length} writes behind its disk: try again when it has caught up`,
+    }
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#send()
+    }, delayMs)
+  }
+
+  #sendSoon(): void {
+    if (this.#scheduled || this.#flying !== undefined) return
+    this.#scheduled = true
+    // Calls that came in the same turn share the barrier.
+    queueMicrotask(() => {
+      this.#scheduled = false
+      this.#send()
+    })
+  }
+
+  #send(): void {
+    if (this.#flying !== undefined || this.#queue.length === 0 || this.#dead !== undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#flying = this.#queue.slice(0, MAX_BATCH)
+    this.#queue = this.#queue.slice(MAX_BATCH)
+    this.#worker.ref()
+    const commands = this.#flying.map((queued) => queued.command)
+    this.#worker.postMessage({ do: 'commit', commands } satisfies ToWorker)
+  }
+
+  #receive(message: FromWorker): void {
+    if (message.did === 'closed') this.#closed?.()
+    if (message.did !== 'commit') return
+    const flown = this.#flying ?? []
+    this.#flying = undefined
+    this.#worker.unref()
+    const again: Queued[] = []
+    let refused: ComityError | undefined
+    for (const [index, queued] of flown.entries()) {
+      const applied = message.applied[index]
+      if (applied === undefined) continue
+      queued.done?.(applied)
+      if (applied.ok) continue
+      if (applied.unwritable) refused = new ComityError(applied.code, applied.message)
+      if (applied.unwritable && queued.keep) again.push({ command: queued.command, keep: true })
+      else if (queued.done === undefined) {
+        this.#options.onFault(new ComityError(applied.code, applied.message))
+      }
+    }
+    this.#queue = [...again, ...this.#queue]
+    this.#judgeDisk(refused)
+    if (message.touched.length > 0) this.#options.onTouched(message.touched)
+    this.#next(again.length)
+  }
+
+  #judgeDisk(refused: ComityError | undefined): void {
+    if (refused !== undefined && !this.#unwritable) this.#options.onFault(refused)
+    this.#unwritable = refused !== undefined
+    if (!this.#unwritable && this.#unrecorded > 0) {
+      const count = this.#unrecorded
+      this.#unrecorded = 0
+      this.enqueue({ do: 'unrecorded', count })
+    }
+  }
+
+  #next(kept: number): void {
+    for (const idle of this.#idle.splice(0)) idle()
+    if (this.#flying !== undefined || this.#queue.length === 0) return
+    if (this.#queue.slice(kept).some((queued) => queued.done !== undefined)) this.#send()
+    else this.#arm(this.#unwritable ? RETRY_MS : LAZY_MS)
+  }
+
+  #die(cause: unknown): void {
+    if (this.#dead !== undefined) {
+      this.#closed?.()
+      return
+    }
+    this.#dead = new ComityError(
+      'store_unwritable',
+      `the store's writer has ended${cause instanceof Error ? ` (${cause.message})` : ''}: start comity again`,
+      { cause },
+    )
+    const refusal = this.#refusal()
+    const lost = [...(this.#flying ?? []), ...this.#queue]
+    this.#flying = undefined
+    this.#queue = []
+    if (refusal !== undefined) for (const queued of lost) queued.done?.(refusal)
+    for (const idle of this.#idle.splice(0)) idle()
+    clearTimeout(this.#timer)
+    this.#options.onFault(this.#dead)
+  }
+}
+
+/** Starts the worker and waits until it owns a sound store. @throws ComityError as the worker refuses. */
+export async function startWriter(start: WorkerStart, options: CommitOptions): Promise<Committer> {
+  // The compiler does not rewrite this URL: the worker is emitted beside this file, in this file's own form.
+  const form = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const worker = new Worker(new URL(`./commit-worker.${form}`, import.meta.url), {
+    workerData: start,
+    name: 'comity-store',
+  })
+  const first = await new Promise<FromWorker>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the store worker ended before it was ready')))
+  })
+  worker.removeAllListeners('message').removeAllListeners('error').removeAllListeners('exit')
+  if (first.did === 'refuse') throw new ComityError(first.code, first.message)
+  return new Committer(worker, options)
+}

@@ -1,0 +1,138 @@
+/**
+ * The writer: one database connection, its prepared statements, and the head of the chain. Lives in the worker thread.
+ *
+ * It alone appends entries, so that `seq` and hash follow from the one before without a gap.
+ */
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+
+import type { EntryKind } from '../core/words/entry.ts'
+import { ComityError } from '../core/words/errors.ts'
+import { factsText } from './canonical-text.ts'
+import { chainStart, linkHash, sha256 } from './chain.ts'
+import type { ChainHead, Facts, PayloadBytes } from './commands.ts'
+
+export type Row = Record<string, unknown>
+export type Parameters = Record<string, SQLInputValue>
+
+/** Payloads up to this many bytes are kept; larger ones as digest only. */
+export const MAX_PAYLOAD = 4096
+
+export interface NewEntry {
+  readonly kind: EntryKind
+  readonly callId?: string | null
+  readonly taskId?: string | null
+  /** An object, or the canonical text of one. */
+  readonly facts: Facts | string
+}
+
+export class Writer {
+  readonly db: DatabaseSync
+  /** The clock's word for the command being applied. */
+  now = 0
+  /** Tasks whose rows changed in this batch. */
+  readonly touched = new Set<string>()
+  #head: ChainHead
+  readonly #run: string
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(db: DatabaseSync, run: string) {
+    this.db = db
+    this.#run = run
+    this.#head = this.loadHead()
+  }
+
+  get head(): ChainHead {
+    return this.#head
+  }
+
+  /** Goes back to a head read before: what came after it was rolled back. */
+  rewind(head: ChainHead): void {
+    this.#head = head
+  }
+
+  /** The head as the database has it. */
+  loadHead(): ChainHead {
+    const last = this.get('SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1', {})
+    if (last !== undefined) return { seq: Number(last['seq']), hash: String(last['hash']) }
+    const store = this.get('SELECT id FROM store', {})
+    return { seq: 0, hash: chainStart(String(store?.['id'])) }
+  }
+
+  /** @throws ComityError `store_locked` when another process took the store over while this one slept. */
+  expectOwner(): void {
+    if (this.get('SELECT run FROM store', {})?.['run'] !== this.#run) {
+      throw new ComityError(
+        'store_locked',
+        'another process has taken this store over; this one may not write to it any more',
+      )
+    }
+  }
+
+  get(sql: string, parameters: Parameters): Row | undefined {
+    return this.#prepare(sql).get(parameters)
+  }
+
+  all(sql: string, parameters: Parameters): Row[] {
+    return this.#prepare(sql).all(parameters)
+  }
+
+  /** @returns how many rows changed. */
+  run(sql: string, parameters: Parameters): number {
+    return Number(this.#prepare(sql).run(parameters).changes)
+  }
+
+  /** Appends one entry to the chain. @returns its seq. */
+  append(entry: NewEntry): number {
+    const link = {
+      seq: this.#head.seq + 1,
+      at: new Date(this.now).toISOString(),
+      kind: entry.kind,
+      callId: entry.callId ?? null,
+      taskId: entry.taskId ?? null,
+      facts: typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts),
+    }
+    const hash = linkHash(this.#head.hash, link)
+    this.run(
+      `INSERT INTO entries (seq, at, kind, call_id, task_id, facts, hash)
+       VALUES (:seq, :at, :kind, :callId, :taskId, :facts, :hash)`,
+      { ...link, hash },
+    )
+    this.#head = { seq: link.seq, hash }
+    return link.seq
+  }
+
+  /** Keeps a payload under its salted digest. @returns what an entry says of it. */
+  keep(callId: string, kind: string, bytes: Uint8Array): { digest: string; bytes: number } {
+    const salt = randomBytes(16)
+    const digest = sha256(salt, bytes)
+    this.run(
+      `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes)
+       VALUES (:digest, :callId, :kind, :size, :salt, :bytes)`,
+      {
+        digest,
+        callId,
+        kind,
+        size: bytes.byteLength,
+        salt,
+        bytes: bytes.byteLength <= MAX_PAYLOAD ? bytes : null,
+      },
+    )
+    return { digest, bytes: bytes.byteLength }
+  }
+
+  /** Facts with the digests of a payload under its kind. */
+  withPayload(callId: string, facts: Facts, payload: PayloadBytes | null): Facts {
+    if (payload === null) return facts
+    return { ...facts, [payload.kind]: this.keep(callId, payload.kind, payload.bytes) }
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.db.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+}
