@@ -15,7 +15,7 @@ import { answerOutcome, OUTCOME_META, outcomeMeta, quote, readableAnswer } from 
 import { createCall } from './place-call.ts'
 import { isObject } from './request-meta.ts'
 import { renderTask } from './task-view.ts'
-import type { Visit } from './visit.ts'
+import { stopReasonOf, type Visit } from './visit.ts'
 
 /** `tools/call` of `delegate_<agent>`. */
 export async function delegateTool(
@@ -65,18 +65,29 @@ export async function awaitTask(
       if (told !== undefined) return told
     }
     const record = await delegation.desk.wait(task.id, visit.principal, wait.signal, wait.seen)
-    // Before it was shown, a caller that withdrew takes the work with it; in flight, the exchange already says so.
-    if (
-      visit.caller.signal.aborted &&
-      !wait.shown() &&
-      first !== 'ended' &&
-      underway !== undefined
-    ) {
-      await delegation.desk.cancel(task.id, visit.principal)
+    if (underway !== undefined && !wait.shown() && withdrew(visit)) {
+      await cancelUnseen(delegation, visit, task, underway.reply)
     }
     return await renderTask(delegation, visit, record ?? task)
   } finally {
     wait.close()
+  }
+}
+
+function withdrew({ caller }: Visit): boolean {
+  return caller.signal.aborted && stopReasonOf(caller.signal) === 'caller_canceled'
+}
+
+/** Work that nobody was shown ends with its caller. A send still in flight was told by the exchange; what it began is asked to stop. */
+async function cancelUnseen(
+  delegation: Delegation,
+  visit: Visit,
+  task: TaskRecord,
+  reply: Promise<Dispatched>,
+): Promise<void> {
+  const { state } = (await reply).outcome
+  if (state === 'working' || state === 'input_required' || state === 'auth_required') {
+    await delegation.desk.cancel(task.id, visit.principal)
   }
 }
 

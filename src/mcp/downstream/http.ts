@@ -161,14 +161,14 @@ async function answerMessage(
   }
   const session = findSession(desk, headers, principal)
   if ('status' in session) return refuseSession(message, session)
-  return answerInSession(desk, session, message, headers)
+  return answerInSession(desk, session, message, { principal, headers })
 }
 
 async function answerInSession(
   desk: Desk,
   session: Session,
   message: Exclude<RpcMessage, { kind: 'fault' }>,
-  headers: IncomingHttpHeaders,
+  from: { readonly principal: Principal; readonly headers: IncomingHttpHeaders },
 ): Promise<Reply> {
   switch (message.kind) {
     case 'notification':
@@ -184,7 +184,7 @@ async function answerInSession(
         signal: desk.closing,
         gone: () => desk.answer.closed.aborted,
       }
-      const arrival: Arrival = { principal: session.principal, transport: 'http', headers, caller }
+      const arrival: Arrival = { ...from, transport: 'http', caller }
       return answerLegacy(desk.door, session, message, arrival)
     }
   }

@@ -35,6 +35,8 @@ export interface ScriptedAgent {
   reply(outcome: Outcome): void
   /** Moves a task on, as news would. */
   move(taskId: string, change: Partial<TaskRecord>): void
+  /** How many versions of a task its waiting callers have seen, from its first wait on. */
+  watched(taskId: string): number
   /** What the desk says of the next answer. */
   answerOutcome: Outcome
   /** A refusal of the gate: no task is made. */
@@ -50,9 +52,12 @@ export const HANDLE = {
   taskId: 'remote-1',
 } as const
 
+const STOPPED: Outcome = { state: 'unknown', because: 'cancel_unconfirmed', detail: 'told to stop' }
+
 export function createScriptedAgent(): ScriptedAgent {
   const tasks = new Map<string, TaskRecord>()
   const listeners = new Set<() => void>()
+  const watched = new Map<string, Set<number>>()
   let settle: (dispatched: Dispatched) => void = () => undefined
   const load: TaskDesk['load'] = async (taskId, principal) => {
     const task = tasks.get(taskId)
@@ -78,6 +83,7 @@ export function createScriptedAgent(): ScriptedAgent {
       tasks.set(taskId, { ...task, ...change, version: task.version + 1 })
       for (const listener of listeners) listener()
     },
+    watched: (taskId) => watched.get(taskId)?.size ?? 0,
     delegation: {
       artifact: async (taskId, artifactId, principal) =>
         (await load(taskId, principal)) === undefined
@@ -94,6 +100,9 @@ export function createScriptedAgent(): ScriptedAgent {
         tasks.set(task.id, task)
         const reply = new Promise<Dispatched>((resolve) => {
           settle = resolve
+          exchange.signal.addEventListener('abort', () =>
+            resolve({ callId, outcome: STOPPED, task }),
+          )
         })
         return { callId, task, reply }
       },
@@ -116,10 +125,8 @@ export function createScriptedAgent(): ScriptedAgent {
             const task = await load(taskId, principal)
             if (task === undefined) return undefined
             seen?.(task)
-            const rests = isTerminal(task.state)
-              ? task.verdict.state !== 'pending'
-              : task.questions.length > 0
-            if (rests || signal.aborted) return task
+            watched.set(taskId, (watched.get(taskId) ?? new Set()).add(task.version))
+            if (rests(task) || signal.aborted) return task
             await changed(listeners, signal)
           }
         },
@@ -127,6 +134,10 @@ export function createScriptedAgent(): ScriptedAgent {
     },
   }
   return agent
+}
+
+function rests({ state, verdict, questions }: TaskRecord): boolean {
+  return isTerminal(state) ? verdict.state !== 'pending' : questions.length > 0
 }
 
 function changed(listeners: Set<() => void>, signal: AbortSignal): Promise<void> {

@@ -48,7 +48,7 @@ describe('the official clients', () => {
 describe('bare lines', () => {
   test('requests of both eras run at once on one pipe and are answered as they finish', async () => {
     const pipe = openPipe()
-    pipe.send({ id: 1, method: 'tools/call', params: modern('desk_sleep', { ms: 150 }) })
+    pipe.send({ id: 1, method: 'tools/call', params: modern('desk_sleep', { ms: 60_000 }) })
     pipe.send({ id: 'a', method: 'initialize', params: { protocolVersion: '2025-06-18' } })
     pipe.send({
       id: 'b',
@@ -56,7 +56,10 @@ describe('bare lines', () => {
       params: { name: 'desk_echo', arguments: { text: 'y' } },
     })
 
-    const answers = [await pipe.next(), await pipe.next(), await pipe.next()]
+    const answers = [await pipe.next(), await pipe.next()]
+    // Its end of input is what ends the first one.
+    pipe.child.stdin.end()
+    answers.push(await pipe.next())
 
     expect(answers.map((answer) => dig(answer, 'id'))).toEqual(['a', 'b', 1])
     expect(dig(answers[0], 'result', 'protocolVersion')).toBe('2025-06-18')
