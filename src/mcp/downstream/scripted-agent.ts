@@ -63,6 +63,11 @@ export function createScriptedAgent(): ScriptedAgent {
     const task = tasks.get(taskId)
     return task?.owner.id === principal.id ? task : undefined
   }
+  const watch = (task: TaskRecord, signal: AbortSignal): Promise<void> => {
+    watched.set(task.id, (watched.get(task.id) ?? new Set()).add(task.version))
+    return changed(listeners, signal)
+  }
+  const agentOf = (): ScriptedAgent => agent
   const agent: ScriptedAgent = {
     calls: [],
     exchanges: [],
@@ -106,34 +111,42 @@ export function createScriptedAgent(): ScriptedAgent {
         })
         return { callId, task, reply }
       },
-      desk: {
-        load,
-        answer: async (taskId, answers, by) => {
-          const task = await load(taskId, by.principal)
-          if (task === undefined) return undefined
-          agent.answers.push(answers)
-          return { outcome: agent.answerOutcome, task }
-        },
-        cancel: async (taskId, principal) => {
-          const task = await load(taskId, principal)
-          if (task === undefined) return undefined
-          agent.canceled.push(taskId)
-          return { report: agent.report, task }
-        },
-        wait: async (taskId, principal, signal, seen) => {
-          for (;;) {
-            const task = await load(taskId, principal)
-            if (task === undefined) return undefined
-            seen?.(task)
-            watched.set(taskId, (watched.get(taskId) ?? new Set()).add(task.version))
-            if (rests(task) || signal.aborted) return task
-            await changed(listeners, signal)
-          }
-        },
-      },
+      desk: createDesk(agentOf, load, watch),
     },
   }
   return agent
+}
+
+/** The desk over the agent's tasks. */
+function createDesk(
+  agent: () => ScriptedAgent,
+  load: TaskDesk['load'],
+  watch: (task: TaskRecord, signal: AbortSignal) => Promise<void>,
+): TaskDesk {
+  return {
+    load,
+    answer: async (taskId, answers, by) => {
+      const task = await load(taskId, by.principal)
+      if (task === undefined) return undefined
+      agent().answers.push(answers)
+      return { outcome: agent().answerOutcome, task }
+    },
+    cancel: async (taskId, principal) => {
+      const task = await load(taskId, principal)
+      if (task === undefined) return undefined
+      agent().canceled.push(taskId)
+      return { report: agent().report, task }
+    },
+    wait: async (taskId, principal, signal, seen) => {
+      for (;;) {
+        const task = await load(taskId, principal)
+        if (task === undefined) return undefined
+        seen?.(task)
+        if (rests(task) || signal.aborted) return task
+        await watch(task, signal)
+      }
+    },
+  }
 }
 
 function rests({ state, verdict, questions }: TaskRecord): boolean {
