@@ -20,11 +20,11 @@ import {
   type RpcMessage,
   type RpcResult,
 } from '../wire/json-rpc.ts'
-import { JsonFault } from '../wire/json-fault.ts'
 import { SESSION_HEADER } from '../wire/rev-2025-11-25.ts'
 import { MCP_HEADERS, MODERN_REVISION, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { encodeJson, scanArray, sliceOf } from '../wire/spans.ts'
+import { encodeJson } from '../wire/spans.ts'
 import { post, type Post, type PostAnswer } from './http-exchange.ts'
+import { sessionLost, splitBatch, statusFailure } from './http-status.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
 
@@ -49,9 +49,6 @@ const NOISE_SAMPLES = 10
 /** Headers that belong to the message: configured ones must not override them. */
 const OWN_HEADERS =
   /^(?:content-(?:type|length|encoding)|transfer-encoding|accept|host|connection|mcp-.*)$/i
-/** Statuses by which HTTP says that the message was not looked at. */
-const REFUSED = new Set([405, 406, 411, 413, 414, 415, 417, 421, 426, 429, 431])
-
 /** Opens a link; nothing is sent yet. @throws TypeError for a url that is none. */
 export function createHttpLink(
   endpoint: HttpEndpoint,
@@ -367,10 +364,6 @@ class HttpLink implements Link {
   }
 }
 
-function sessionLost(): LinkFailure {
-  return new LinkFailure('broken', false, 'the server no longer knows the session')
-}
-
 function createPool(origin: string): Pool {
   return new Pool(origin, {
     connections: 256,
@@ -380,39 +373,6 @@ function createPool(origin: string): Pool {
     bodyTimeout: 0,
     connectTimeout: 10_000,
   })
-}
-
-function statusFailure(status: number): LinkFailure {
-  const options = { status }
-  if (status === 401 || status === 403) {
-    const what =
-      'set its `headers:` in the configuration, for example Authorization: "Bearer ${env:TOKEN}"'
-    return new LinkFailure('unauthorized', true, `the server answered ${status}: ${what}`, options)
-  }
-  if (status >= 300 && status < 400) {
-    const what = 'redirects to another place are not followed: set `url:` to where it points'
-    return new LinkFailure('refused', true, `the server answered ${status}: ${what}`, options)
-  }
-  if (REFUSED.has(status)) {
-    return new LinkFailure(
-      'refused',
-      true,
-      `the server refused the message with ${status}`,
-      options,
-    )
-  }
-  const what =
-    status < 300 ? 'without an answer in it' : 'without a message that says what happened'
-  return new LinkFailure('unclear', true, `the server answered ${status} ${what}`, options)
-}
-
-function splitBatch(body: Uint8Array): readonly Uint8Array[] {
-  try {
-    return scanArray(body).map((item) => sliceOf(body, item))
-  } catch (error) {
-    if (!(error instanceof JsonFault)) throw error
-    return [body]
-  }
 }
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -370,6 +370,7 @@ test('a legacy server may ping; what it asks beyond that is refused since nothin
         undefined: (m) => { seen.push(m); if (seen.length === 2) answer(call, { content: [], seen }) },
       })
     `),
+    { probeMs: 100 },
   )
   expect(valueOf((await makeCall(peer, 'pay')).outcome)).toMatchObject({
     seen: [

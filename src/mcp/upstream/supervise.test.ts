@@ -27,7 +27,8 @@ async function firstLine(server: ServerProcess): Promise<string> {
 function lives(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    // Ended, but not yet collected by whoever inherited it: that is not ours to hasten.
+    return process.platform !== 'linux' || !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
   } catch {
     return false
   }

@@ -59,10 +59,11 @@ function createWatch(): Watch {
 
 function spawnGuard(): ChildProcess {
   // The compiler does not rewrite URLs: beside the source lies .ts, in the package .js.
-  const file = import.meta.url.endsWith('.ts') ? './guard.ts' : './guard.js'
+  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const file = `${fileURLToPath(new URL('./guard.', import.meta.url))}${ending}`
   const child = spawn(
     process.execPath,
-    [fileURLToPath(new URL(file, import.meta.url)), 'comity-guard'],
+    [file, 'comity-guard'],
     // Detached: out of the terminal's foreground group, and of any group that is ended with us.
     { stdio: ['pipe', 'ignore', 'ignore'], detached: true, env: {} },
   )
