@@ -17,6 +17,11 @@ const MAX_PEERS = 200
 const OUR_HEADERS =
   /^(host|connection|content-length|content-type|content-encoding|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept|mcp-.*|a2a-.*)$/i
 
+/** Whether the protocols set this header, so that an operator may not. */
+export function isOurHeader(name: string): boolean {
+  return OUR_HEADERS.test(name)
+}
+
 /** Every mistake that takes more than one key to see. */
 export function crossCheck(value: unknown): readonly Mistake[] {
   const file = asMapping(value)
@@ -131,7 +136,7 @@ function checkHeaders(path: ConfigPath, value: unknown, off: boolean): Mistake[]
     const at = [...path, name]
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name)) {
       mistakes.push({ path: at, message: 'expected the name of an HTTP header' })
-    } else if (OUR_HEADERS.test(name)) {
+    } else if (isOurHeader(name)) {
       mistakes.push({ path: at, message: 'comity sets this header itself; remove it' })
     }
     if (!off && typeof header === 'string' && !/^[\t\x20-\x7e\x80-\xff]*$/.test(header)) {
