@@ -1,0 +1,261 @@
+/**
+ * SendMessage: takes a message once, finds its skill, places the call, and waits for it unless told not to.
+ *
+ * A repeated messageId of the same principal is the same task; with other content it is refused. A context is a name within
+ * one principal: the same word from another one is another context, so nothing can be learned or joined by guessing.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { isTerminal } from '../../core/words/task.ts'
+import { parseWire, type Violation } from '../wire/codec.ts'
+import type { Message, SendMessageRequest } from '../wire/messages.ts'
+import { spanAt } from '../wire/span.ts'
+import { paramsFault, protocolFault, rpcFault, type RpcFault, taskNotFound } from './errors.ts'
+import type { Begun, HeldTask, Stand } from './memory.ts'
+import type { A2aDesk } from './options.ts'
+import { placeCall } from './place-call.ts'
+import type { RpcAnswer } from './rpc.ts'
+import { chooseSkill, type SkillOffer } from './skills.ts'
+import { scanStrictly } from './strict-json.ts'
+import { encodeHeldTask } from './tasks.ts'
+import type { Visit } from './visit.ts'
+
+const MAX_ID = 512
+/** Larger messages are not kept for the history. */
+const MAX_KEPT_MESSAGE = 64 * 1024
+
+/** Serves SendMessage. */
+export async function sendMessage(desk: A2aDesk, visit: Visit): Promise<RpcAnswer> {
+  const parsed = parseSend(visit.request.params)
+  if ('kind' in parsed) return parsed
+  const { message, configuration } = parsed
+  const text = messageText(visit.request.text)
+  const digest = digestOf(text)
+  const memory = desk.memories.of(visit.principal)
+  const known = memory.taken(visit.agent.name, message.messageId)
+  if (known !== undefined && known.digest !== digest) {
+    const words = 'already used for a message with other content; a new message needs a new id'
+    return paramsFault([{ path: 'message.messageId', message: words }])
+  }
+  if (known === undefined && memory.isFull()) {
+    return rpcFault('internalError', 'too many of your tasks are running; try again later')
+  }
+  const taken =
+    known ??
+    memory.take(visit.agent.name, message.messageId, digest, () =>
+      begin(desk, visit, message, text),
+    )
+  const begun = await taken.begun
+  if (begun.kind === 'fault') return begun
+  if (configuration?.returnImmediately !== true) await waitFor(desk, visit, begun.task)
+  const task = await encodeHeldTask(desk, visit.principal, begun.task, configuration?.historyLength)
+  return { kind: 'result', json: `{"task":${task}}` }
+}
+
+function parseSend(params: unknown): SendMessageRequest | RpcFault {
+  const parsed = parseWire('SendMessageRequest', params)
+  if (!parsed.ok) return paramsFault(parsed.violations)
+  const { message, configuration } = parsed.value
+  if (configuration?.taskPushNotificationConfig !== undefined) {
+    return protocolFault('PUSH_NOTIFICATION_NOT_SUPPORTED')
+  }
+  const violations: Violation[] = []
+  const bad = (path: string, words: string): void => void violations.push({ path, message: words })
+  if (message.role !== 'ROLE_USER') bad('message.role', 'expected ROLE_USER')
+  if (message.messageId === '') bad('message.messageId', 'expected an id, got an empty text')
+  for (const name of ['messageId', 'contextId', 'taskId'] as const) {
+    if ((message[name]?.length ?? 0) > MAX_ID) {
+      bad(`message.${name}`, `longer than ${MAX_ID} characters`)
+    }
+  }
+  if ((configuration?.historyLength ?? 0) < 0) {
+    bad('configuration.historyLength', 'expected 0 or more')
+  }
+  if (violations.length > 0) return paramsFault(violations)
+  return refuseParts(message) ?? parsed.value
+}
+
+/** Text and JSON are what the card declares. */
+function refuseParts(message: Message): RpcFault | undefined {
+  for (const [index, part] of message.parts.entries()) {
+    const type = (part.mediaType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+    const taken =
+      'text' in part
+        ? type === '' || type.startsWith('text/')
+        : 'data' in part && (type === '' || /^application\/(.+\+)?json$/u.test(type))
+    if (taken) continue
+    const words = `message.parts[${index}]: this agent takes text (text/plain) and data (application/json)`
+    return protocolFault('CONTENT_TYPE_NOT_SUPPORTED', words)
+  }
+  return undefined
+}
+
+/** The first that is made of a message; runs once for each messageId. */
+async function begin(desk: A2aDesk, visit: Visit, message: Message, text: string): Promise<Begun> {
+  if (message.taskId !== undefined && message.taskId !== '') {
+    return goOn(desk, visit, message, text, message.taskId)
+  }
+  const contextId = message.contextId || randomUUID()
+  const stand = await standOf(desk, visit, message, text, contextId, '')
+  if (stand.kind === 'fault') return stand
+  const task: HeldTask = {
+    id: stand.kind === 'placed' ? stand.task.id : randomUUID(),
+    agent: visit.agent.name,
+    contextId,
+    message: kept(text),
+    stand,
+    since: nowOf(desk),
+  }
+  desk.memories.of(visit.principal).keep(task)
+  return { kind: 'held', task }
+}
+
+/** A message to a task that exists: only one that asks for a skill takes it. */
+async function goOn(
+  desk: A2aDesk,
+  visit: Visit,
+  message: Message,
+  text: string,
+  taskId: string,
+): Promise<Begun> {
+  const held = desk.memories.of(visit.principal).task(visit.agent.name, taskId)
+  if (held === undefined) return refuseRow(desk, visit, taskId)
+  if (message.contextId && message.contextId !== held.contextId) {
+    return paramsFault([{ path: 'message.contextId', message: 'not the context of this task' }])
+  }
+  const asking = held.stand
+  if (asking.kind !== 'asking') {
+    if (asking.kind === 'placed') return refuseRow(desk, visit, asking.task.id)
+    return protocolFault(
+      'UNSUPPORTED_OPERATION',
+      'the task takes no further message; send a new one without taskId',
+    )
+  }
+  // Taken before anything is awaited: of two messages at once only one chooses.
+  held.stand = { kind: 'placing' }
+  const stand = await standOf(desk, visit, message, text, held.contextId, asking.text).catch(
+    (fault: unknown) => {
+      held.stand = asking
+      throw fault
+    },
+  )
+  held.stand = stand.kind === 'fault' ? asking : stand
+  if (stand.kind === 'fault') return stand
+  held.message = kept(text)
+  held.since = nowOf(desk)
+  return { kind: 'held', task: held }
+}
+
+async function refuseRow(desk: A2aDesk, visit: Visit, taskId: string): Promise<RpcFault> {
+  const record = await desk.ports.tasks.load(taskId, visit.principal)
+  if (record === undefined) return taskNotFound()
+  const words = isTerminal(record.state)
+    ? 'the task has ended; send a new message without taskId, in the same contextId'
+    : 'the task takes no further message'
+  return protocolFault('UNSUPPORTED_OPERATION', words)
+}
+
+async function standOf(
+  desk: A2aDesk,
+  visit: Visit,
+  message: Message,
+  messageText: string,
+  contextId: string,
+  earlierText: string,
+): Promise<Stand | RpcFault> {
+  const { agent, principal, request } = visit
+  const choice = chooseSkill(agent, message, request.text, earlierText)
+  if (choice.kind === 'fault') return choice
+  if (choice.kind === 'unclear') return ask(desk, visit, choice.why, message, earlierText)
+  const found = await desk.ports.route(agent.name, choice.skill.id, principal)
+  // Hidden, withdrawn and unreachable look alike.
+  if (found === undefined) return { kind: 'no_skill' }
+  const { argumentsText } = choice
+  return placeCall(desk, {
+    route: found.route,
+    principal,
+    message,
+    messageText,
+    argumentsText,
+    contextId,
+    requestId: request.id,
+  })
+}
+
+async function ask(
+  desk: A2aDesk,
+  { agent, principal }: Visit,
+  why: string,
+  message: Message,
+  earlierText: string,
+): Promise<Stand> {
+  const found = await Promise.all(
+    agent.skills.map(async ({ id, description }): Promise<readonly SkillOffer[]> => {
+      const skill = await desk.ports.route(agent.name, id, principal)
+      if (skill === undefined) return []
+      const { inputSchema } = skill
+      return [
+        {
+          id,
+          ...(description === undefined ? {} : { description }),
+          ...(inputSchema === undefined ? {} : { inputSchema }),
+        },
+      ]
+    }),
+  )
+  const offers = found.flat()
+  if (offers.length === 0) return { kind: 'no_skill' }
+  const text = message.parts.flatMap((part) => ('text' in part ? [part.text] : [])).join('\n')
+  return { kind: 'asking', why, offers, text: kept(text) || earlierText }
+}
+
+/** Until the work is at rest, the caller is gone, or its patience is over: whichever is first. */
+async function waitFor(desk: A2aDesk, visit: Visit, held: HeldTask): Promise<void> {
+  if (held.stand.kind !== 'placed') return
+  const { task, work } = held.stand
+  const patience = new AbortController()
+  const timer = setTimeout(() => patience.abort(), desk.limits.callMs)
+  const signal = AbortSignal.any([visit.gone, desk.closing, patience.signal])
+  try {
+    await untilAborted(work.done, signal)
+    // The caller may come again by messageId; without it, an equal act is this one's twin.
+    if (visit.gone.aborted && work.running()) work.callerGone()
+    const state = work.dispatched()?.task?.state
+    if (state === 'working' && !signal.aborted) {
+      await desk.ports.desk.wait(task.id, visit.principal, signal)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => {
+    const stop = (): void => resolve()
+    signal.addEventListener('abort', stop, { once: true })
+    void work.then(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+  })
+}
+
+function messageText(body: string): string {
+  const span = spanAt(body, [['params'], ['message']])
+  if (span === undefined) throw new Error('a message that was parsed is not in the text')
+  return body.slice(span.start, span.end)
+}
+
+function digestOf(text: string): string {
+  const scanned = scanStrictly(text)
+  if ('offence' in scanned) throw new Error(`a checked message is unsound: ${scanned.offence}`)
+  return createHash('sha256').update(scanned.canonical).digest('base64url')
+}
+
+function kept(text: string): string | undefined {
+  return text.length > MAX_KEPT_MESSAGE ? undefined : text
+}
+
+function nowOf(desk: A2aDesk): string {
+  return new Date(desk.clock.now()).toISOString()
+}
