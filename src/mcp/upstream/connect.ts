@@ -128,11 +128,18 @@ async function initializeOrLate(
   if (link.transport === 'http') probing.abort()
   const late = probe.then((found) => (found.kind === 'modern' ? found.facts : undefined))
   const old = initialize(link, LEGACY_REVISION, options, signal, 'it did not answer the probe')
-  const oldOrNone = old.catch(() => undefined)
-  const first = await Promise.race([late, oldOrNone])
+  const first = await Promise.race([late, old.catch(() => undefined)])
   if (first !== undefined) return first
-  const modern = link.transport === 'http' ? undefined : await Promise.race([late, oldOrNone])
-  return modern ?? old
+  // One of the two has failed. A modern server may refuse `initialize` before it answers the probe.
+  const patience = silence(options.probeMs ?? DEFAULT_PROBE_MS, probing)
+  const refused = await old.then(
+    () => false,
+    () => true,
+  )
+  const modern =
+    refused && link.transport === 'stdio' ? await Promise.race([late, patience]) : 'silent'
+  if (modern !== undefined && modern !== 'silent') return modern
+  return old
 }
 
 async function discover(link: Link, options: ConnectOptions, signal: AbortSignal): Promise<Probe> {
