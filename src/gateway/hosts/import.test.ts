@@ -233,6 +233,22 @@ describe('the plan', () => {
     ])
   })
 
+  test('secrets of look-alike names do not share a file', () => {
+    const env = { A_TOKEN: 'one-secret', a_token: 'two-secret', 'A.TOKEN': 'three-secret' }
+    const servers = {
+      'a.b': { command: 'c', env },
+      a_b: { command: 'c', env },
+      A_B: { command: 'd', env },
+    }
+    put(paths().cursor, JSON.stringify({ mcpServers: servers }))
+    const { secrets } = apply()
+    const files = new Set(secrets.map(({ path }) => path.toLowerCase()))
+    expect(files.size).toBe(9)
+    for (const server of loadConfig(configFile, { HOME: home }).mcpServers) {
+      expect(server).toMatchObject({ env })
+    }
+  })
+
   test('our own entry of an earlier import is not taken as a server', () => {
     put(paths().claude, CLAUDE)
     const first = plan()

@@ -13,7 +13,10 @@ export function peerNameFor(name: string, taken: ReadonlySet<string>, suffix: st
     .replace(/-+$/, '')
     .slice(0, MAX_LENGTH)
   const base = PEER_NAME.test(cleaned) ? cleaned : 'server'
-  const fits = (candidate: string): boolean => !taken.has(candidate) && !RESERVED.has(candidate)
+  // Secrets' files carry these names, and some file systems know no case.
+  const inUse = new Set([...taken].map((used) => used.toLowerCase()))
+  const fits = (candidate: string): boolean =>
+    !inUse.has(candidate.toLowerCase()) && !RESERVED.has(candidate)
   if (fits(base)) return base
   for (let number = 1; ; number++) {
     const end = number === 1 ? `-${suffix}` : `-${suffix}-${number}`

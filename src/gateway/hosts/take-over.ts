@@ -24,7 +24,10 @@ export interface TakenServer {
   readonly notes: readonly string[]
 }
 
-/** @returns `left` with the reason when the entry stays in the host's file. */
+/**
+ * @param name a peer's name, no other server's in any case.
+ * @returns `left` with the reason when the entry stays in the host's file.
+ */
 export function takeServer(name: string, value: unknown): TakenServer | { readonly left: string } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { left: 'it is no JSON object' }
@@ -32,8 +35,9 @@ export function takeServer(name: string, value: unknown): TakenServer | { readon
   const given = value as Readonly<Record<string, unknown>>
   const secrets: SecretFile[] = []
   const keep = (key: string, text: string): string => {
-    const path = `./secrets/${safeName(name)}.${safeName(key)}`
-    const free = secrets.some((secret) => secret.path === path) ? `${path}-${secrets.length}` : path
+    const path = `./secrets/${name}.${safeName(key)}`
+    const used = secrets.some((secret) => secret.path.toLowerCase() === path.toLowerCase())
+    const free = used ? `${path}-${secrets.length}` : path
     secrets.push({ path: free, value: text })
     return `\${file:${free}}`
   }
