@@ -13,7 +13,7 @@ import type { NoAnswer, NotSent } from '../bindings/http.ts'
 import type { RpcStream, StreamItem } from '../bindings/jsonrpc.ts'
 import type { Received } from '../bindings/rpc-response.ts'
 import { describeViolations, parseWire } from '../wire/codec.ts'
-import { METHODS, phaseOf } from '../wire/rev-1-0.ts'
+import { METHODS } from '../wire/rev-1-0.ts'
 import { spanAt } from '../wire/span.ts'
 import type { ArtifactLimits } from './artifacts.ts'
 import { outcomeOfError, outcomeOfSilence } from './failure.ts'
@@ -22,6 +22,7 @@ import type { AgentLink } from './link.ts'
 import { outcomeOfMessage, outcomeOfStatus } from './outcome.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { type Snapshot, takeTask } from './read-task.ts'
+import { isResting } from './watch.ts'
 
 /** One send, ready to go. */
 export interface FirstSend {
@@ -124,7 +125,7 @@ async function readFirst(
     return reply.outcome
   }
   const { snapshot } = reply
-  if (phaseOf(snapshot.task.status.state) === 'active') {
+  if (!isResting(snapshot.task.status.state)) {
     streams.park(snapshot, { items, close: () => stream.close() })
   } else {
     stream.close()

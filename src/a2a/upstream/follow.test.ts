@@ -182,7 +182,7 @@ describe('a stream beside the task', () => {
   it('events of another task on the stream are nobody’s', async () => {
     await using agent = await openScriptedAgent(
       { streaming: true },
-      completing(1, (request, response) => {
+      completing(2, (request, response) => {
         openSse(response)
         sendEvent(request, response, { task: taskOf('WORKING') })
         const status = { state: 'TASK_STATE_FAILED' }
@@ -192,8 +192,26 @@ describe('a stream beside the task', () => {
       }),
     )
     const seen = await reduceNews(watch(agent).news())
-    expect(seen.states).toEqual(['working', 'completed'])
+    expect(new Set(seen.states)).toEqual(new Set(['working', 'completed']))
     expect(Object.keys(seen.texts)).toEqual(['a'])
+  })
+
+  it('one that missed something is opened again: late events on a snapshot would double', async () => {
+    const shown = { artifacts: [{ artifactId: 'a', parts: [{ text: 'x' }] }] }
+    let opened = 0
+    await using agent = await openScriptedAgent({ streaming: true }, (request, response) => {
+      if (request.json.method === 'GetTask') {
+        return replyResult(request, response, taskOf('WORKING', shown))
+      }
+      openSse(response)
+      opened += 1
+      if (opened === 1) return sendEvent(request, response, { task: taskOf('WORKING') })
+      sendEvent(request, response, { task: taskOf('COMPLETED', shown) })
+    })
+    const seen = await reduceNews(watch(agent).news())
+    expect(seen.states).toEqual(['working', 'working', 'completed'])
+    expect(seen.texts).toEqual({ a: 'x' })
+    expect(opened).toBe(2)
   })
 
   it('a stream refused although declared is no obstacle', async () => {

@@ -10,13 +10,14 @@ import type { Handle, Outcome } from '../../core/words/outcome.ts'
 import type { Question } from '../../core/words/question.ts'
 import { textOf } from '../wire/codec.ts'
 import type { Message, TaskStatus } from '../wire/messages.ts'
+import { spanAt } from '../wire/span.ts'
 import { toNative } from './native.ts'
 
 /** A status with all that an outcome is made of. */
 export interface StatusReading {
   readonly status: TaskStatus
   readonly handle: Handle
-  /** The whole object that carried the status, as received. */
+  /** A Task with this status, as received or in its form: `status` is a member of it. */
   readonly text: string
   /** The artifacts, when the status came with all of them. */
   readonly artifacts?: readonly ArtifactChunk[]
@@ -33,9 +34,9 @@ export function outcomeOfStatus(reading: StatusReading): Outcome {
     case 'TASK_STATE_WORKING':
       return { state: 'working', handle, native, ...(words === '' ? {} : { text: words }) }
     case 'TASK_STATE_INPUT_REQUIRED':
-      return { state: 'input_required', handle, native, questions: [questionOf(status, false)] }
+      return { state: 'input_required', handle, native, questions: [questionOf(reading, false)] }
     case 'TASK_STATE_AUTH_REQUIRED':
-      return { state: 'auth_required', handle, native, questions: [questionOf(status, true)] }
+      return { state: 'auth_required', handle, native, questions: [questionOf(reading, true)] }
     case 'TASK_STATE_COMPLETED':
       return {
         state: 'completed',
@@ -88,18 +89,20 @@ export function wordsOf(message: Message | undefined): string {
  *
  * @source A2A 1.0.1, 4.1.3 (INPUT_REQUIRED, AUTH_REQUIRED) and 7.6
  */
-function questionOf(status: TaskStatus, isAuth: boolean): Question {
+function questionOf({ status, text }: StatusReading, isAuth: boolean): Question {
   const { message } = status
   const seed = message?.messageId ?? status.timestamp ?? status.state
   const key = `q-${createHash('sha256').update(seed).digest('hex').slice(0, 12)}`
   const words = wordsOf(message)
-  const native = toNative(
-    JSON.stringify(message ?? { messageId: '', role: 'ROLE_AGENT', parts: [] }),
-  )
+  const asked = spanAt(text, [['status'], ['message']])
+  const native = toNative(asked === undefined ? NO_MESSAGE : text.slice(asked.start, asked.end))
   const kind = kindOf(message, isAuth)
   const silence = isAuth ? 'authorisation' : 'input'
   return { kind, key, native, text: words === '' ? `(asks for ${silence}, without words)` : words }
 }
+
+/** What stands for the message of an agent that asks without one. */
+const NO_MESSAGE = '{"messageId":"","role":"ROLE_AGENT","parts":[]}'
 
 function kindOf(message: Message | undefined, isAuth: boolean): Question['kind'] {
   const parts = message?.parts ?? []

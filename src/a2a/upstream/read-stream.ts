@@ -143,7 +143,11 @@ function newsOfStatus(watch: Watch, event: TaskStatusUpdateEvent, received: Rece
     ...(contextId === undefined ? {} : { contextId }),
   })
   const words = wordsOf(event.status.message)
-  const { text } = part(received, 'statusUpdate', 'status_update')
+  const span = spanAt(received.text, [['statusUpdate', 'status_update'], ['status']])
+  const status = span === undefined ? '{}' : received.text.slice(span.start, span.end)
+  // In the form of a Task, which is what core keeps; the status itself is as received.
+  const ids = { id: event.taskId, ...(contextId === undefined ? {} : { contextId }) }
+  const text = `${JSON.stringify(ids).slice(0, -1)},"status":${status}}`
   return {
     kind: 'status',
     outcome: outcomeOfStatus({ status: event.status, handle, text }),
