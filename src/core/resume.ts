@@ -24,7 +24,7 @@ import { isTerminal, type TaskNews, type TaskRecord } from './words/task.ts'
 export interface ResumePorts extends DispatchPorts {
   readonly judge: Judge
   /** The route an agent is delegated to by, undefined when it is no longer configured. */
-  agentRoute(peer: string): Route | undefined
+  agentRoute(peer: string): Promise<Route | undefined>
   /** A signal that fires after that many milliseconds. */
   deadline(afterMs: number): AbortSignal
   /** Plain JSON as a strict JSON text. */
@@ -82,7 +82,7 @@ async function answerTask(
   const task = await ports.tasks.load(taskId, by.principal)
   if (task === undefined) return undefined
   const refusal = notAnswerable(task)
-  const route = ports.agentRoute(task.peer)
+  const route = await ports.agentRoute(task.peer)
   const upstream = ports.upstreamOf(task.peer)
   if (
     refusal !== undefined ||

@@ -1,7 +1,9 @@
 /** The operator's verbs over the control socket of a process that owns the store. */
+import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { createInterface } from 'node:readline'
 import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
+import { RUN_HEADER } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
 
 /** An Operator whose every verb is asked of the process behind `path`. */
@@ -13,34 +15,67 @@ export function createSocketOperator(path: string): Operator {
   return Object.fromEntries(verbs) as Operator
 }
 
-/** Whether a process answers at this socket. */
+/**
+ * Whether a process answers at this socket.
+ *
+ * @throws ComityError `internal` when one holds it and says nothing: stopped, or hung.
+ */
 export async function answersAt(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = request({ socketPath: path, method: 'GET', path: '/' }, (response) => {
-      response.resume()
-      resolve(true)
+  return new Promise((resolve, reject) => {
+    const probe = request(
+      { socketPath: path, method: 'GET', path: '/', timeout: PROBE_MS },
+      (response) => {
+        response.resume()
+        resolve(true)
+      },
+    )
+    probe.on('timeout', () => {
+      reject(
+        new ComityError('internal', `the process behind ${path} does not answer: is it stopped?`),
+      )
+      probe.destroy()
     })
     probe.on('error', () => resolve(false))
     probe.end()
   })
 }
 
+const PROBE_MS = 5_000
+
 async function ask(path: string, verb: Verb, input: unknown, live: Live): Promise<unknown> {
   const body = Buffer.from(JSON.stringify(input))
-  const lines = await new Promise<AsyncIterable<string>>((resolve, reject) => {
+  const run = randomUUID()
+  // Called off, not hung up on: the run still says what is confirmed and what is not.
+  const stop = (): void => {
+    request({ socketPath: path, method: 'POST', path: '/stop', headers: { [RUN_HEADER]: run } })
+      .on('error', () => undefined)
+      .end()
+  }
+  live.signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await readAnswer(await post(path, verb, run, body), live)
+  } finally {
+    live.signal.removeEventListener('abort', stop)
+  }
+}
+
+function post(path: string, verb: Verb, run: string, body: Buffer): Promise<AsyncIterable<string>> {
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    [RUN_HEADER]: run,
+  }
+  return new Promise((resolve, reject) => {
     const asked = request(
-      {
-        socketPath: path,
-        method: 'POST',
-        path: `/${verb}`,
-        headers: { 'content-type': 'application/json', 'content-length': body.length },
-        signal: live.signal,
-      },
+      { socketPath: path, method: 'POST', path: `/${verb}`, headers },
       (response) => resolve(createInterface({ input: response, crlfDelay: Infinity })),
     )
     asked.on('error', reject)
     asked.end(body)
   })
+}
+
+async function readAnswer(lines: AsyncIterable<string>, live: Live): Promise<unknown> {
   for await (const line of lines) {
     const message = JSON.parse(line) as {
       result?: unknown

@@ -9,6 +9,8 @@ import type { Verdict } from '../../core/words/acceptance.ts'
 import type { PinChange } from '../../core/words/pin.ts'
 import type { TaskState } from '../../core/words/task.ts'
 
+export type { Approval, PinChange, Verdict }
+
 /** How a running verb speaks to whoever waits: events while it runs, and the signal by which it is called off. */
 export interface Live {
   readonly signal: AbortSignal

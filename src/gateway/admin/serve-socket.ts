@@ -2,7 +2,7 @@
  * The control socket: the operator's verbs as HTTP over a Unix socket that only its user can open.
  *
  * Approvals and pins go only this way. An answer is a stream of JSON lines: events, then one `result` or `error`.
- * Hanging up calls the verb off.
+ * `POST /stop` with a run's id calls that run off and lets it say what became of it; hanging up calls it off unheard.
  */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { rmSync } from 'node:fs'
@@ -11,6 +11,8 @@ import { ComityError } from '../../core/words/errors.ts'
 import { type Live, type Operator, VERBS, type Verb } from './operator.ts'
 import { prepareSocketFolder } from './socket-path.ts'
 
+/** Names a run, so that it can be called off. */
+export const RUN_HEADER = 'x-comity-run'
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 export interface ControlSocket {
@@ -26,8 +28,9 @@ export async function serveSocket(
 ): Promise<ControlSocket> {
   prepareSocketFolder(dirname(path), userId)
   rmSync(path, { force: true })
+  const runs = new Map<string, AbortController>()
   const server = createServer((request, response) => {
-    serve(operator, request, response).catch((error: unknown) => {
+    serve(operator, runs, request, response).catch((error: unknown) => {
       onFault(error)
       response.destroy()
     })
@@ -54,11 +57,20 @@ function listenPrivately(server: Server, path: string): Promise<void> {
 
 async function serve(
   operator: Operator,
+  runs: Map<string, AbortController>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const run = String(request.headers[RUN_HEADER] ?? '')
+  if (request.url === '/stop') {
+    runs.get(run)?.abort()
+    response.writeHead(204).end()
+    return
+  }
   const stop = new AbortController()
+  runs.set(run, stop)
   response.on('close', () => {
+    if (runs.get(run) === stop) runs.delete(run)
     if (!response.writableFinished) stop.abort()
   })
   const live: Live = {
@@ -68,22 +80,22 @@ async function serve(
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   let line: unknown
   try {
-    line = { result: await run(operator, request, live) }
+    line = { result: await act(operator, request, live) }
   } catch (error) {
     line = { error: sayError(error) }
   }
   response.end(`${JSON.stringify(line)}\n`)
 }
 
-async function run(operator: Operator, request: IncomingMessage, live: Live): Promise<unknown> {
+async function act(operator: Operator, request: IncomingMessage, live: Live): Promise<unknown> {
   const verb = (request.url ?? '/').slice(1)
   if (request.method !== 'POST' || !Object.hasOwn(VERBS, verb)) {
     throw new ComityError('usage', `expected POST /<verb>, got ${request.method} ${request.url}`)
   }
   const input: unknown = JSON.parse(await readBody(request))
   // One table of plain-JSON verbs: the input's shape is the verb's own to check.
-  const act = operator[verb as Verb] as (input: unknown, live: Live) => Promise<unknown>
-  return act.call(operator, input, live)
+  const verbOf = operator[verb as Verb] as (input: unknown, live: Live) => Promise<unknown>
+  return verbOf.call(operator, input, live)
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {

@@ -29,7 +29,7 @@ export interface CataloguePorts {
   readonly naming: NamingRules
   readonly policy: PolicyCheck
   /** Records a first sight, or says how this definition stands to what was accepted. */
-  sight(peer: Peer, capability: Capability): PinState
+  sight(peer: Peer, capability: Capability): Promise<unknown>
   /** How a route stands now, without recording. */
   pinState(route: Route): PinState
 }
@@ -78,7 +78,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
   const slots = openSlots(
     ports.peers,
     patience,
-    (peer, capability) => void ports.sight(peer, capability),
+    (peer, capability) => ports.sight(peer, capability),
     changed,
   )
   state.slots = slots.all

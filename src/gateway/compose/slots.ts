@@ -32,6 +32,9 @@ export interface Patience {
   readonly firstMs: number
 }
 
+/** Records a first sight, or how a definition stands to the accepted one; each is on record before anyone sees the listing. */
+export type Sight = (peer: Peer, capability: Capability) => Promise<unknown>
+
 const FIRST_RETRY_MS = 2_000
 const LONGEST_RETRY_MS = 60_000
 
@@ -44,7 +47,7 @@ const LONGEST_RETRY_MS = 60_000
 export function openSlots(
   peers: readonly Peer[],
   patience: Patience,
-  sight: (peer: Peer, capability: Capability) => void,
+  sight: Sight,
   changed: () => void,
 ): Slots {
   const all: Slot[] = peers.map((peer) => ({ peer, settled: Promise.resolve(), done: false }))
@@ -97,13 +100,10 @@ export async function within(ms: number, promise: Promise<unknown>): Promise<voi
   clearTimeout(timer)
 }
 
-async function loadListing(
-  slot: Slot,
-  sight: (peer: Peer, capability: Capability) => void,
-): Promise<void> {
+async function loadListing(slot: Slot, sight: Sight): Promise<void> {
   try {
     const listing = await slot.peer.listing()
-    for (const capability of listing.capabilities) sight(slot.peer, capability)
+    await Promise.all(listing.capabilities.map((capability) => sight(slot.peer, capability)))
     slot.listing = listing
     delete slot.error
   } catch (error) {

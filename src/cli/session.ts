@@ -1,0 +1,107 @@
+/**
+ * How a command reaches the store: through the process that owns it when there is one, else by owning it for a moment.
+ */
+import { homedir, tmpdir } from 'node:os'
+import { answersAt, createSocketOperator } from '../gateway/admin/call-socket.ts'
+import type { Live, LiveEvent, Operator } from '../gateway/admin/operator.ts'
+import { type SocketPlace, socketPath } from '../gateway/admin/socket-path.ts'
+import type { Config } from '../gateway/config/config.ts'
+import { findConfig } from '../gateway/config/find-config.ts'
+import { loadConfig } from '../gateway/config/load-config.ts'
+import { EXIT } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface SessionNeeds {
+  /** `-c`. */
+  readonly config?: string
+  /** Which peers must be started when no process is up: none, all, or these. */
+  readonly peers: 'none' | 'all' | readonly string[]
+}
+
+export interface Session {
+  readonly operator: Operator
+  readonly config: Config
+  /** A process owns the store and goes on after this command. */
+  readonly shared: boolean
+  close(): Promise<void>
+}
+
+/** Reads the configuration that this command would use. */
+export function configOf(flag: string | undefined): Config {
+  const place = { env: process.env, cwd: process.cwd(), home: homedir() }
+  return loadConfig(findConfig({ ...(flag === undefined ? {} : { flag }), ...place }), process.env)
+}
+
+/** Where the control socket of this configuration's store lies. */
+export function controlSocketOf(config: Config): string {
+  return socketPath(config.store, socketPlace())
+}
+
+export function socketPlace(): SocketPlace {
+  return {
+    runtimeDirectory: process.env['XDG_RUNTIME_DIR'],
+    temporaryDirectory: tmpdir(),
+    userId: process.getuid?.() ?? 0,
+  }
+}
+
+/** Opens a session; `close` it in every case. */
+export async function openSession(needs: SessionNeeds): Promise<Session> {
+  const config = configOf(needs.config)
+  const socket = controlSocketOf(config)
+  if (await answersAt(socket)) {
+    return {
+      operator: createSocketOperator(socket),
+      config,
+      shared: true,
+      close: () => Promise.resolve(),
+    }
+  }
+  const { openHost } = await import('../gateway/compose/host.ts')
+  const host = await openHost({
+    config,
+    socket,
+    peers: needs.peers,
+    parentEnvironment: process.env,
+  })
+  return { operator: host.operator, config, shared: false, close: () => host.close() }
+}
+
+/** Runs one verb so that Ctrl-C calls it off: the first press asks, a second one ends this process. */
+export async function interruptible<T>(
+  terminal: Terminal,
+  run: (live: Live) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController()
+  let pressed = 0
+  const interrupt = (): void => {
+    pressed += 1
+    if (pressed > 1) process.exit(EXIT.interrupted)
+    terminal.note('canceling (press again to leave at once)')
+    process.exitCode = EXIT.interrupted
+    stop.abort()
+  }
+  process.on('SIGINT', interrupt)
+  try {
+    return await run({ signal: stop.signal, event: (event) => showEvent(terminal, event) })
+  } finally {
+    process.off('SIGINT', interrupt)
+  }
+}
+
+function showEvent(terminal: Terminal, event: LiveEvent): void {
+  switch (event.event) {
+    case 'progress':
+      terminal.note(
+        `progress ${event.progress ?? ''}${event.total === undefined ? '' : `/${event.total}`} ${event.message ?? ''}`.trimEnd(),
+      )
+      return
+    case 'log':
+      terminal.note(`${event.level}: ${event.text}`)
+      return
+    case 'task':
+      terminal.note(
+        `${event.taskId} ${event.state}${event.text === undefined ? '' : `: ${event.text}`}`,
+      )
+  }
+}

@@ -1,0 +1,231 @@
+/** `comity tasks`, `answer`, `cancel`: work that outlives a call, whose move is next, and what came of it. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { ComityError } from '../gateway/admin/errors.ts'
+import type { TaskReport, Verdict } from '../gateway/admin/operator.ts'
+import { showOutcome, showQuestion } from './call.ts'
+import { EXIT, exitOfOutcome } from './exit-codes.ts'
+import type { CommonOptions } from './main.ts'
+import { durationOf, jsonOption } from './option-values.ts'
+import { type Session, interruptible, openSession } from './session.ts'
+import { type Terminal, brief, visible } from './terminal.ts'
+
+export interface TasksOptions extends CommonOptions {
+  readonly wait?: string | true
+  readonly all?: boolean
+  readonly save?: string
+}
+
+export async function tasks(
+  options: TasksOptions,
+  terminal: Terminal,
+  taskId?: string,
+): Promise<number> {
+  const waitMs = options.wait === undefined ? undefined : durationOf('--wait', options.wait, '10m')
+  if (taskId === undefined && (waitMs !== undefined || options.save !== undefined)) {
+    throw new ComityError('usage', '--wait and --save need a task: comity tasks <task> --wait')
+  }
+  const session = await openSession({ ...options, peers: waitMs === undefined ? 'none' : 'all' })
+  try {
+    if (taskId === undefined) return await listTasks(session, options, terminal)
+    const task = await interruptible(terminal, (live) =>
+      session.operator.task({ taskId, ...(waitMs === undefined ? {} : { waitMs }) }, live),
+    )
+    if (terminal.json) terminal.answer(task)
+    else showTask(terminal, task)
+    if (options.save !== undefined) await saveArtifacts(session, terminal, task, options.save)
+    return exitOfTask(task)
+  } finally {
+    await session.close()
+  }
+}
+
+export interface AnswerOptions extends CommonOptions {
+  readonly data?: string
+  readonly decline?: boolean
+  readonly wait?: string | true
+}
+
+export async function answer(
+  options: AnswerOptions,
+  terminal: Terminal,
+  taskId: string,
+  text?: string,
+): Promise<number> {
+  const data = jsonOption('--data', options.data)
+  if (text === undefined && data === undefined && options.decline !== true) {
+    throw new ComityError(
+      'usage',
+      'give an answer: comity answer <task> "text", or --data JSON, or --decline',
+    )
+  }
+  const waitMs = options.wait === undefined ? undefined : durationOf('--wait', options.wait, '10m')
+  const session = await openSession({ ...options, peers: 'all' })
+  try {
+    const { outcome, task } = await interruptible(terminal, (live) =>
+      session.operator.answer(
+        {
+          taskId,
+          ...(text === undefined ? {} : { text }),
+          ...(data === undefined ? {} : { data }),
+          ...(options.decline === true ? { action: 'decline' as const } : {}),
+          ...(waitMs === undefined ? {} : { waitMs }),
+        },
+        live,
+      ),
+    )
+    if (terminal.json) terminal.answer({ outcome, task })
+    else {
+      if (outcome.state === 'failed' || outcome.state === 'unknown')
+        showOutcome(terminal, outcome, task.callId)
+      showTask(terminal, task)
+    }
+    return outcome.state === 'failed' || outcome.state === 'unknown'
+      ? exitOfOutcome(outcome)
+      : exitOfTask(task)
+  } finally {
+    await session.close()
+  }
+}
+
+export async function cancel(
+  options: CommonOptions,
+  terminal: Terminal,
+  taskId: string,
+): Promise<number> {
+  const session = await openSession({ ...options, peers: 'all' })
+  try {
+    const report = await interruptible(terminal, (live) =>
+      session.operator.cancel({ taskId }, live),
+    )
+    if (terminal.json) terminal.answer(report)
+    else {
+      terminal.line(`${saidOf(report.confirmed)}: ${visible(report.detail)}`)
+      terminal.line('a cancel is no undo: what the agent did before stays done')
+      showTask(terminal, report.task)
+    }
+    return report.confirmed === 'unconfirmed' ? EXIT.unknown : EXIT.done
+  } finally {
+    await session.close()
+  }
+}
+
+/** The exit code of a task as it stands. */
+export function exitOfTask(task: TaskReport): number {
+  switch (task.state) {
+    case 'answered':
+      return EXIT.done
+    case 'completed':
+      return task.verdict.state === 'refused' ? EXIT.failed : EXIT.done
+    case 'failed':
+    case 'rejected':
+    case 'canceled':
+      return EXIT.failed
+    case 'unknown':
+      return EXIT.unknown
+    case 'submitted':
+    case 'working':
+    case 'input_required':
+    case 'auth_required':
+      return EXIT.working
+  }
+}
+
+/** One task whole: state, next move, references, questions, artifacts, verdict. */
+export function showTask(terminal: Terminal, task: TaskReport): void {
+  terminal.line(
+    `task ${task.taskId} at ${task.peer}: ${task.state}${task.wait === 'still_working' ? ' (still_working: the wait ended, the work is followed on)' : ''}`,
+  )
+  terminal.line(`  asked:     ${visible(task.title)}`)
+  terminal.line(`  next move: ${task.next}`)
+  terminal.line(`  authority: ${task.authority}`)
+  if (task.remoteTaskId !== undefined)
+    terminal.line(
+      `  there:     task ${visible(task.remoteTaskId)}, context ${visible(task.contextId ?? 'none')}`,
+    )
+  if (task.theirWords !== undefined) terminal.line(`  it says:   ${brief(task.theirWords, 300)}`)
+  for (const question of task.questions) {
+    showQuestion(terminal, question)
+    terminal.line(`  answer it: comity answer ${task.taskId} "…"`)
+  }
+  for (const artifact of task.artifacts) {
+    const state = [
+      artifact.complete ? undefined : 'incomplete',
+      artifact.headless ? 'its beginning never came' : undefined,
+    ].filter((part) => part !== undefined)
+    terminal.line(
+      `  artifact:  ${visible(artifact.name ?? artifact.artifactId)} (${artifact.mediaType ?? 'no media type'}, ${artifact.bytes} bytes${state.length === 0 ? '' : `, ${state.join(', ')}`})`,
+    )
+  }
+  terminal.line(`  verdict:   ${sayVerdict(task.verdict)}`)
+  terminal.line(`  record:    comity explain ${task.taskId}`)
+}
+
+/** A verdict in words; completed and accepted are two judgments. */
+export function sayVerdict(verdict: Verdict): string {
+  switch (verdict.state) {
+    case 'accepted':
+      return `accepted (${verdict.checks.join('; ')})`
+    case 'refused':
+      return `refused: ${verdict.reasons.map((reason) => visible(reason)).join('; ')}`
+    case 'pending':
+      return 'pending'
+    case 'not_judged':
+      return 'not_judged: no criteria were given'
+  }
+}
+
+async function listTasks(
+  session: Session,
+  options: TasksOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const found = await interruptible(terminal, (live) =>
+    session.operator.tasks({ all: options.all === true }, live),
+  )
+  if (terminal.json) {
+    terminal.answer(found)
+    return EXIT.done
+  }
+  if (found.length === 0)
+    terminal.line(options.all === true ? 'no tasks' : 'no open tasks (--all shows ended ones)')
+  terminal.table(
+    ['task', 'agent', 'state', 'next', 'verdict', 'asked'],
+    found.map((task) => [
+      task.taskId,
+      task.peer,
+      task.state,
+      task.next,
+      task.verdict.state,
+      brief(task.title, 60),
+    ]),
+  )
+  return EXIT.done
+}
+
+async function saveArtifacts(
+  session: Session,
+  terminal: Terminal,
+  task: TaskReport,
+  folder: string,
+): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  for (const [index, record] of task.artifacts.entries()) {
+    const { base64 } = await interruptible(terminal, (live) =>
+      session.operator.artifact({ taskId: task.taskId, artifactId: record.artifactId }, live),
+    )
+    // An artifact's name is a label, never a path of ours.
+    const label = basename(record.name ?? `artifact-${index + 1}`).replace(
+      /[^\p{L}\p{N}._-]/gu,
+      '_',
+    )
+    const file = join(folder, /^\.*$/u.test(label) ? `artifact-${index + 1}` : label)
+    writeFileSync(file, Buffer.from(base64, 'base64'), { flag: 'wx' })
+    terminal.note(`saved ${file}`)
+  }
+}
+
+function saidOf(confirmed: string): string {
+  if (confirmed === 'stopped') return 'confirmed stopped'
+  return confirmed === 'already_ended' ? 'had already ended' : 'asked to stop, unconfirmed'
+}

@@ -1,0 +1,65 @@
+/**
+ * What commands print with: text for people on a terminal, JSON for machines, never a control character of a peer's.
+ *
+ * Peers' words are shown with hidden characters made visible, so that no text of theirs can pass for one of ours.
+ */
+import type { Writable } from 'node:stream'
+
+export interface Terminal {
+  readonly json: boolean
+  /** A person can be asked: input and output are a terminal. */
+  readonly interactive: boolean
+  line(text?: string): void
+  /** To standard error: what is not the answer. */
+  note(text: string): void
+  /** The answer for machines, one JSON document. */
+  answer(value: unknown): void
+  table(head: readonly string[], rows: readonly (readonly string[])[]): void
+}
+
+export interface TerminalOptions {
+  readonly json: boolean
+  readonly interactive: boolean
+  readonly output: Writable & { readonly columns?: number }
+  readonly error: Writable
+}
+
+// Control, format (zero-width, bidirectional, tags) and separator characters; tabs and new lines stay.
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** A peer's text with every hidden character spelled out; tabs and new lines stay. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`)
+}
+
+/** A peer's text on one line, at most `limit` characters. */
+export function brief(text: string, limit = 100): string {
+  const line = visible(text.replace(/\s+/gu, ' ').trim())
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line
+}
+
+export function createTerminal({ json, interactive, output, error }: TerminalOptions): Terminal {
+  const line = (text = ''): void => void output.write(`${text}\n`)
+  return {
+    json,
+    interactive,
+    line,
+    note: (text) => void error.write(`${text}\n`),
+    answer: (value) => line(JSON.stringify(value, undefined, 2)),
+    table(head, rows) {
+      if (rows.length === 0) return
+      const widths = head.map((title, column) =>
+        Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+      )
+      const shown = (row: readonly string[]): string =>
+        row
+          .map((cell, column) =>
+            column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
+          )
+          .join('  ')
+          .trimEnd()
+      line(shown(head.map((title) => title.toUpperCase())))
+      for (const row of rows) line(shown(row))
+    },
+  }
+}

@@ -1,0 +1,312 @@
+/** The verbs that make new work: call, read, delegate. */
+import type { CallEvent, Exchange, StopReason } from '../../core/ports/upstream.ts'
+import { ComityError } from '../../core/words/errors.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import type { Handle, Outcome } from '../../core/words/outcome.ts'
+import type { Answer } from '../../core/words/question.ts'
+import type { Route } from '../../core/words/route.ts'
+import { messageOf } from '../../bridge/skill-as-tool.ts'
+import { jsonTextOf } from '../../bridge/native-text.ts'
+import { checkStrict } from '../../mcp/wire/strict.ts'
+import { encodeJson, scanObject, setMembers } from '../../mcp/wire/spans.ts'
+import { jsonTextOfBytes } from '../compose/route-table.ts'
+import type {
+  AnswerInput,
+  CallInput,
+  CallReport,
+  DelegateReport,
+  Live,
+  Operator,
+} from './operator.ts'
+import { type HostParts, LOCAL } from './parts.ts'
+import { reportOutcome, reportQuestion, reportTask } from './reports.ts'
+
+const DEFAULT_CALL_MS = 600_000
+const DEFAULT_READ_MS = 120_000
+const EMPTY = encodeJson({})
+
+/** The handle and the approval that a first round left, sealed by nothing: the socket is its user's alone. */
+interface Sealed {
+  readonly callId: string
+  readonly handle: Handle
+  readonly approvalId?: string
+}
+
+export function createCallVerbs(parts: HostParts): Pick<Operator, 'call' | 'read' | 'delegate'> {
+  return {
+    call: (input, live) => callTool(parts, input, live),
+    read: (input, live) => readResource(parts, input, live),
+    delegate: (input, live) => delegateTask(parts, input, live),
+  }
+}
+
+async function callTool(parts: HostParts, input: CallInput, live: Live): Promise<CallReport> {
+  const route = await routeTo(parts, input.target)
+  const args = parseArguments(input.argumentsText)
+  const params = setMembers(EMPTY, undefined, {
+    name: encodeJson(route.exposed),
+    arguments: args.bytes,
+    _meta: encodeJson({ progressToken: 'cli' }),
+  })
+  const timeoutMs = input.timeoutMs ?? DEFAULT_CALL_MS
+  const sealed = input.continuation?.sealed as Sealed | undefined
+  const dispatched = await parts.dispatch(
+    {
+      route,
+      principal: LOCAL,
+      operation: route.kind === 'prompt' ? 'prompt' : 'call',
+      native: { protocol: 'mcp', revision: '2026-07-28', ...jsonTextOfBytes(params) },
+      arguments: args,
+      door: 'operator',
+      deadlineAt: parts.clock.now() + timeoutMs,
+      trace: {},
+      ...(input.insist === undefined ? {} : { insist: input.insist }),
+      ...(sealed === undefined
+        ? {}
+        : {
+            continuation: { ...sealed, answers: (input.continuation?.answers ?? []).map(answerOf) },
+          }),
+    },
+    exchangeOf(live, timeoutMs, input.canAnswer === true),
+  )
+  return reportCall(dispatched)
+}
+
+async function readResource(
+  parts: HostParts,
+  input: { readonly target: string; readonly timeoutMs?: number },
+  live: Live,
+): Promise<CallReport> {
+  const route = await parts.catalogue.resolve('resource', input.target, LOCAL)
+  if (route === undefined)
+    throw new ComityError(
+      'not_found',
+      `no peer offers the resource ${input.target}, links it, or has a template for it`,
+    )
+  const args = jsonTextOf({ uri: input.target })
+  const timeoutMs = input.timeoutMs ?? DEFAULT_READ_MS
+  const dispatched = await parts.dispatch(
+    {
+      route,
+      principal: LOCAL,
+      operation: 'read',
+      native: { protocol: 'mcp', revision: '2026-07-28', ...args },
+      arguments: args,
+      door: 'operator',
+      deadlineAt: parts.clock.now() + timeoutMs,
+      trace: {},
+    },
+    exchangeOf(live, timeoutMs, false),
+  )
+  return reportCall(dispatched)
+}
+
+async function delegateTask(
+  parts: HostParts,
+  input: Parameters<Operator['delegate']>[0],
+  live: Live,
+): Promise<DelegateReport> {
+  const deadlineAt = parts.clock.now() + (input.waitMs ?? DEFAULT_CALL_MS)
+  const route = await parts.agentRoute(input.agent)
+  if (route === undefined)
+    throw new ComityError(
+      'not_found',
+      `no agent called ${input.agent} can be reached; comity ls says why`,
+    )
+  const args = {
+    message: input.message,
+    ...(input.data === undefined ? {} : { data: input.data }),
+    ...(input.contextId === undefined ? {} : { contextId: input.contextId }),
+    ...(input.referenceTaskIds === undefined ? {} : { referenceTaskIds: input.referenceTaskIds }),
+  }
+  // The send goes on when the one who asked for it leaves: a delegation is not canceled by hanging up.
+  const unwatched: Exchange = {
+    signal: new AbortController().signal,
+    stopReason: () => undefined,
+    emit: () => undefined,
+    can: CAN_ANSWER,
+  }
+  const delegated = await parts.delegate(
+    {
+      route,
+      principal: LOCAL,
+      operation: 'delegate',
+      native: messageOf(args),
+      arguments: jsonTextOf(args),
+      door: 'operator',
+      deadlineAt,
+      trace: {},
+      ...(input.insist === undefined ? {} : { insist: input.insist }),
+      ...(input.contextId === undefined ? {} : { contextId: input.contextId }),
+    },
+    unwatched,
+  )
+  const { task } = delegated
+  if (task === undefined) {
+    const { outcome } = await delegated.reply
+    return { callId: delegated.callId, outcome: reportOutcome(outcome) }
+  }
+  const reply =
+    input.waitMs === undefined && input.acceptMs === undefined
+      ? undefined
+      : await raced(delegated.reply, input.waitMs ?? input.acceptMs ?? 0, live.signal)
+  if (reply?.outcome.state === 'answered') {
+    return {
+      callId: delegated.callId,
+      outcome: reportOutcome(reply.outcome),
+      answerText: reply.outcome.text,
+    }
+  }
+  const waited = await waitForTask(
+    parts,
+    task.id,
+    input.waitMs === undefined ? 0 : deadlineAt - parts.clock.now(),
+    live,
+  )
+  return {
+    callId: delegated.callId,
+    outcome:
+      reply === undefined ? { state: 'submitted', ran: 'unknown' } : reportOutcome(reply.outcome),
+    task: waited,
+  }
+}
+
+/** Waits for a task to end or ask, at most `waitMs`, telling every change; the work goes on either way. */
+export async function waitForTask(
+  parts: HostParts,
+  taskId: string,
+  waitMs: number,
+  live: Live,
+): Promise<ReturnType<typeof reportTask>> {
+  const stop =
+    waitMs <= 0 ? AbortSignal.abort() : AbortSignal.any([live.signal, AbortSignal.timeout(waitMs)])
+  let state: string | undefined
+  const task = await parts.resume.wait(taskId, LOCAL, stop, (seen) => {
+    if (seen.state !== state && waitMs > 0)
+      live.event({
+        event: 'task',
+        taskId,
+        state: seen.state,
+        ...(seen.theirWords === undefined ? {} : { text: seen.theirWords }),
+      })
+    state = seen.state
+  })
+  if (task === undefined) throw new ComityError('not_found', `no task ${taskId}`)
+  const resting = ['agent'].includes(reportTask(task).next) || task.verdict.state === 'pending'
+  return reportTask(task, waitMs > 0 && resting ? 'still_working' : 'over')
+}
+
+async function routeTo(parts: HostParts, target: string): Promise<Route> {
+  const slash = target.indexOf('/')
+  const exposed = slash < 0 ? await parts.catalogue.resolve('tool', target, LOCAL) : undefined
+  if (exposed !== undefined) return exposed
+  const peer = slash < 0 ? undefined : target.slice(0, slash)
+  const row =
+    peer === undefined
+      ? undefined
+      : await parts.catalogue.find(peer, target.slice(slash + 1), ['tool', 'prompt'])
+  if (row !== undefined) return row.route
+  const view =
+    peer === undefined
+      ? undefined
+      : (await parts.catalogue.view(0)).find((one) => one.peer.name === peer)
+  if (view?.error !== undefined)
+    throw new ComityError('not_found', `${peer} is not there now: ${view.error}`)
+  throw new ComityError(
+    'not_found',
+    `no tool ${target}: expected peer/tool or an exposed name; comity ls lists them`,
+  )
+}
+
+function parseArguments(text: string): JsonText {
+  const bytes = Buffer.from(text, 'utf8')
+  try {
+    scanObject(bytes)
+    checkStrict(bytes)
+  } catch (error) {
+    throw new ComityError(
+      'usage',
+      `the arguments must be one JSON object: ${(error as Error).message}`,
+    )
+  }
+  return jsonTextOfBytes(bytes)
+}
+
+const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
+
+function exchangeOf(live: Live, timeoutMs: number, canAnswer: boolean): Exchange {
+  const timer = AbortSignal.timeout(timeoutMs)
+  return {
+    signal: AbortSignal.any([live.signal, timer]),
+    stopReason: (): StopReason | undefined =>
+      live.signal.aborted ? 'caller_canceled' : timer.aborted ? 'deadline' : undefined,
+    emit: (event) => tellEvent(live, event),
+    can: canAnswer ? CAN_ANSWER : { form: false, url: false, sampling: false, roots: false },
+  }
+}
+
+function tellEvent(live: Live, event: CallEvent): void {
+  const value = event.native.value()
+  const params = (typeof value === 'object' && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >
+  if (event.kind === 'progress') {
+    live.event({
+      event: 'progress',
+      ...(typeof params['progress'] === 'number' ? { progress: params['progress'] } : {}),
+      ...(typeof params['total'] === 'number' ? { total: params['total'] } : {}),
+      ...(typeof params['message'] === 'string' ? { message: params['message'] } : {}),
+    })
+    return
+  }
+  live.event({ event: 'log', level: String(params['level']), text: JSON.stringify(params['data']) })
+}
+
+function answerOf(input: AnswerInput): Answer {
+  const content = input.data ?? (input.text === undefined ? undefined : { answer: input.text })
+  const result = {
+    action: input.action,
+    ...(input.action === 'accept' && content !== undefined ? { content } : {}),
+  }
+  return { ...input, native: { protocol: 'mcp', revision: '2026-07-28', ...jsonTextOf(result) } }
+}
+
+function reportCall({
+  callId,
+  outcome,
+  approvalId,
+}: {
+  readonly callId: string
+  readonly outcome: Outcome
+  readonly approvalId?: string
+}): CallReport {
+  const native = 'native' in outcome ? outcome.native : undefined
+  const sealed: Sealed | undefined =
+    outcome.state === 'input_required'
+      ? { callId, handle: outcome.handle, ...(approvalId === undefined ? {} : { approvalId }) }
+      : undefined
+  return {
+    callId,
+    outcome: reportOutcome(outcome),
+    ...(native === undefined || sealed !== undefined
+      ? {}
+      : { resultText: Buffer.from(native.bytes).toString('utf8') }),
+    ...(outcome.state === 'input_required'
+      ? { questions: outcome.questions.map(reportQuestion), continuation: sealed }
+      : {}),
+  }
+}
+
+/** `promise`, or undefined when the time or the signal is first. */
+async function raced<T>(
+  promise: Promise<T>,
+  ms: number,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(ms)])
+  return new Promise((resolve, reject) => {
+    stop.addEventListener('abort', () => resolve(undefined), { once: true })
+    promise.then(resolve, reject)
+  })
+}

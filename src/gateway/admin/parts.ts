@@ -1,0 +1,33 @@
+/** What the operator's verbs stand on: the parts of one open host. */
+import type { Delegate, Dispatch } from '../../core/ports/doors.ts'
+import type { Peer } from '../../core/ports/peer.ts'
+import type { PolicyCheck } from '../../core/ports/checks.ts'
+import type { Clock } from '../../core/ports/world.ts'
+import type { Resume } from '../../core/resume.ts'
+import type { Principal } from '../../core/words/principal.ts'
+import type { Route } from '../../core/words/route.ts'
+import type { Store } from '../../store/store.ts'
+import type { OpenCatalogue } from '../compose/catalogue.ts'
+import type { Config } from '../config/config.ts'
+
+export interface HostParts {
+  readonly config: Config
+  readonly version: string
+  readonly clock: Clock
+  readonly store: Store
+  readonly catalogue: OpenCatalogue
+  readonly policy: PolicyCheck
+  readonly peers: readonly Peer[]
+  readonly dispatch: Dispatch
+  readonly delegate: Delegate
+  readonly resume: Resume
+  agentRoute(peer: string): Promise<Route | undefined>
+  /** Where callers reach this host, once it serves. */
+  url(): string | undefined
+}
+
+/** Who the command line and the library call as: the same principal that loopback callers are. */
+export const LOCAL: Principal = { id: 'local', groups: [], via: 'local' }
+
+/** Who settles, approves and sees every task. */
+export const OPERATOR: Principal = { id: 'operator', groups: [], via: 'operator' }

@@ -1,0 +1,75 @@
+/** Core's words as the plain JSON that verbs answer with. Pure. */
+import { type Outcome, ranOf } from '../../core/words/outcome.ts'
+import type { Question } from '../../core/words/question.ts'
+import { type TaskRecord, isTerminal, nextMover } from '../../core/words/task.ts'
+import type { OutcomeReport, QuestionReport, TaskReport } from './operator.ts'
+
+export function reportOutcome(outcome: Outcome): OutcomeReport {
+  return {
+    state: outcome.state,
+    ran: ranOf(outcome),
+    ...('code' in outcome ? { code: outcome.code } : {}),
+    ...('detail' in outcome ? { detail: outcome.detail } : {}),
+    ...('toolError' in outcome ? { toolError: outcome.toolError } : {}),
+    ...('approvalId' in outcome && outcome.approvalId !== undefined
+      ? { approvalId: outcome.approvalId }
+      : {}),
+    ...('twinOf' in outcome && outcome.twinOf !== undefined ? { twinOf: outcome.twinOf } : {}),
+  }
+}
+
+/** A question with its form: the schema of an MCP form, the URL of a URL question, the schema in an agent's data part. */
+export function reportQuestion(question: Question): QuestionReport {
+  const form = formOf(question)
+  return {
+    key: question.key,
+    kind: question.kind,
+    text: question.text,
+    ...(form === undefined ? {} : { form }),
+  }
+}
+
+/** @param waited how a wait for it ended; undefined when nobody waited. */
+export function reportTask(task: TaskRecord, waited?: 'over' | 'still_working'): TaskReport {
+  const { handle } = task
+  return {
+    taskId: task.id,
+    peer: task.peer,
+    state: task.state,
+    wait: waited ?? 'over',
+    next: nextMover(task.state),
+    authority: isTerminal(task.state)
+      ? `comity holds the final copy; ${task.peer} decided it`
+      : `${task.peer} holds the authoritative state`,
+    title: task.title,
+    owner: task.owner.id,
+    callId: task.callId,
+    ...(handle?.taskId === undefined ? {} : { remoteTaskId: handle.taskId }),
+    ...(task.contextId === undefined ? {} : { contextId: task.contextId }),
+    ...(task.theirWords === undefined ? {} : { theirWords: task.theirWords }),
+    questions: task.questions.map(reportQuestion),
+    artifacts: task.artifacts,
+    verdict: task.verdict,
+    createdAt: task.createdAt,
+    updatedAt: task.updatedAt,
+  }
+}
+
+function formOf(question: Question): unknown {
+  const value = question.native.value()
+  if (typeof value !== 'object' || value === null) return undefined
+  const params =
+    'params' in value && typeof value.params === 'object' && value.params !== null
+      ? (value.params as Record<string, unknown>)
+      : undefined
+  if (params !== undefined)
+    return question.kind === 'url' ? params['url'] : params['requestedSchema']
+  const parts =
+    'parts' in value && Array.isArray(value.parts) ? (value.parts as readonly unknown[]) : []
+  for (const part of parts) {
+    if (typeof part !== 'object' || part === null || !('data' in part)) continue
+    const { data } = part
+    return typeof data === 'object' && data !== null && 'schema' in data ? data.schema : data
+  }
+  return undefined
+}

@@ -1,0 +1,301 @@
+/**
+ * The host: every part made once and tied together. The only file that knows them all.
+ *
+ * Opening takes the store (one owner), recovers what an earlier owner left open, starts the peers in the background and
+ * the workers that follow tasks. What serves callers is built on top: http, stdio, the control socket.
+ */
+import { createDispatch, type DispatchPorts } from '../../core/dispatch.ts'
+import type { Peer } from '../../core/ports/peer.ts'
+import { type Resume, createResume } from '../../core/resume.ts'
+import type { Capability } from '../../core/words/capability.ts'
+import { ComityError } from '../../core/words/errors.ts'
+import type { Principal } from '../../core/words/principal.ts'
+import type { Route } from '../../core/words/route.ts'
+import { jsonTextOf } from '../../bridge/native-text.ts'
+import { translator } from '../../bridge/translator.ts'
+import type { A2aDoorPorts } from '../../a2a/downstream/server.ts'
+import type { DoorOptions, DoorPorts } from '../../mcp/downstream/options.ts'
+import { openStore } from '../../store/open-sqlite.ts'
+import type { Store } from '../../store/store.ts'
+import { type ControlSocket, serveSocket } from '../admin/serve-socket.ts'
+import { createCallVerbs } from '../admin/calls.ts'
+import { createTaskVerbs } from '../admin/long-work.ts'
+import type { Operator } from '../admin/operator.ts'
+import { createRecordVerbs } from '../admin/record.ts'
+import type { HostParts } from '../admin/parts.ts'
+import { createArgumentCheck } from '../checks/argument-check.ts'
+import type { Config } from '../config/config.ts'
+import { createPolicy } from '../policy/policy.ts'
+import { type Workers, startWorkers } from '../workers.ts'
+import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
+import { type HostJudge, createJudge } from './judge.ts'
+import { openPeers } from './peers.ts'
+import { publishedPorts } from './published.ts'
+import { loadSealingKey } from './sealing-key.ts'
+import { packageVersion } from './version.ts'
+import { createIds, digest, systemClock } from './world.ts'
+
+export interface HostOptions {
+  readonly config: Config
+  /** Where the control socket lies; undefined serves none. */
+  readonly socket?: string
+  /** Which peers are started: all, none, or these. */
+  readonly peers: 'all' | 'none' | readonly string[]
+  /** What stdio servers' minimal environment is chosen from. */
+  readonly parentEnvironment: Readonly<Record<string, string | undefined>>
+  /** Judges of the embedding program, by agent. */
+  readonly judges?: Readonly<Record<string, HostJudge>>
+  /** Told of faults that no caller waits for. Default: nobody. */
+  readonly onFault?: (what: string, error: unknown) => void
+}
+
+export interface Host {
+  readonly config: Config
+  readonly operator: Operator
+  readonly doorPorts: DoorPorts
+  readonly doorOptions: DoorOptions
+  readonly publishedPorts: A2aDoorPorts
+  /** How many calls an earlier run left without an answer on record. */
+  readonly recovered: number
+  /** Every peer is ready or has failed once. */
+  isReady(): Promise<boolean>
+  /** Says where callers reach this host. */
+  announce(url: string): void
+  /** Ends followers (nothing remote is canceled), peers and the store, in that order. */
+  close(): Promise<void>
+}
+
+/** A list waits this long for slow peers once one is ready, and so long for the first. */
+const PATIENCE = { patienceMs: 1_000, firstMs: 15_000 }
+const WORKERS_EVERY_MS = 2_000
+
+/** @throws ComityError `store_locked` naming the process that owns the store, `store_corrupt`, `config_invalid`. */
+export async function openHost(options: HostOptions): Promise<Host> {
+  const { config } = options
+  const onFault = options.onFault ?? ((): void => undefined)
+  const store = await openStore({
+    file: config.store,
+    clock: systemClock,
+    onFault: (fault) => onFault('store', fault),
+  })
+  const closers: (() => Promise<void>)[] = [() => store.close()]
+  try {
+    return await assemble(options, store, closers, onFault)
+  } catch (error) {
+    await closeAll(closers)
+    throw error
+  }
+}
+
+async function assemble(
+  options: HostOptions,
+  store: Store,
+  closers: (() => Promise<void>)[],
+  onFault: (what: string, error: unknown) => void,
+): Promise<Host> {
+  const { config } = options
+  const version = packageVersion()
+  const opened = openPeers(config, options.peers, {
+    clock: systemClock,
+    digest,
+    environment: options.parentEnvironment,
+    version,
+    onNote: (what) => onFault('note', what),
+  })
+  closers.push(() => opened.close())
+  const policy = createPolicy(config.policy)
+  const catalogue = createCatalogue(
+    {
+      peers: opened.peers,
+      naming: { peers: config.peers, names: config.names, digest: (text) => digest.text(text) },
+      policy,
+      sight: (peer, capability) => sightPin(store, peer, capability),
+      pinState: (route) => pinState(store, route),
+    },
+    PATIENCE,
+  )
+  closers.push(() => Promise.resolve(catalogue.close()))
+  const core = createCore(options, store, catalogue, opened.peers, policy)
+  const workers =
+    options.peers === 'none' ? undefined : watchTasks(core.resume, store, opened.peers, onFault)
+  if (workers !== undefined) closers.push(() => workers.close())
+
+  let servedAt: string | undefined
+  const parts: HostParts = {
+    config,
+    version,
+    clock: systemClock,
+    store,
+    catalogue,
+    policy,
+    peers: opened.peers,
+    ...core,
+    agentRoute: (peer) => agentRoute(catalogue, peer),
+    url: () => servedAt,
+  }
+  const operator: Operator = {
+    ...createCallVerbs(parts),
+    ...createTaskVerbs(parts),
+    ...createRecordVerbs(parts),
+  }
+  const socket = await openSocket(options, operator, onFault)
+  if (socket !== undefined) closers.push(() => socket.close())
+  const announce = (url?: string): void => {
+    servedAt = url
+    store.announce({
+      ...(options.socket === undefined ? {} : { socket: options.socket }),
+      ...(url === undefined ? {} : { url }),
+    })
+  }
+  announce()
+  return {
+    config,
+    operator,
+    doorPorts: doorPorts(parts),
+    doorOptions: {
+      serverInfo: { name: 'comity', version, title: 'comity' },
+      sealingKey: loadSealingKey(config.store),
+      clock: systemClock,
+      report: (fault) => onFault('door', fault),
+    },
+    publishedPorts: publishedPorts(parts),
+    recovered: store.recovered,
+    isReady: async () => (await catalogue.view(0)).every((view) => view.error !== 'still starting'),
+    announce,
+    close: () => closeAll(closers),
+  }
+}
+
+type Core = Pick<HostParts, 'dispatch' | 'delegate' | 'resume'>
+
+function createCore(
+  { config, judges }: HostOptions,
+  store: Store,
+  catalogue: OpenCatalogue,
+  peers: readonly Peer[],
+  policy: HostParts['policy'],
+): Core {
+  const byName = new Map(peers.map((peer) => [peer.name, peer]))
+  const hostJudge = (peer: string): HostJudge | undefined => judges?.[peer]
+  const ports: DispatchPorts = {
+    policy,
+    pins: { state: (route) => pinState(store, route) },
+    argumentCheck: createArgumentCheck((route) => catalogue.definitionOf(route)?.definition),
+    approvals: {
+      find: (asked) => store.approvals.find(asked),
+      request: (asked, ttlMs) => store.approvals.request(asked, ttlMs),
+      describe: (route) => describe(catalogue.definitionOf(route)),
+    },
+    digest,
+    upstreamOf: (peer) => byName.get(peer)?.upstream,
+    ledger: store.ledger,
+    tasks: store.tasks,
+    translator,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    acceptanceOf: (peer) => config.acceptance.get(peer),
+    isJudged: (task) => task.acceptance !== undefined || hostJudge(task.peer) !== undefined,
+  }
+  const { dispatch, delegate } = createDispatch(ports)
+  const routeTo = async (capability: string): Promise<Route | undefined> => {
+    const slash = capability.indexOf('/')
+    return (await catalogue.find(capability.slice(0, slash), capability.slice(slash + 1), ['tool']))
+      ?.route
+  }
+  const judge = createJudge({ dispatch, routeTo, hostJudge, now: () => systemClock.now() })
+  const resume = createResume({
+    ...ports,
+    judge,
+    agentRoute: (peer) => agentRoute(catalogue, peer),
+    deadline: (afterMs) => AbortSignal.timeout(afterMs),
+    jsonText: jsonTextOf,
+  })
+  return { dispatch, delegate, resume }
+}
+
+function watchTasks(
+  resume: Resume,
+  store: Store,
+  peers: readonly Peer[],
+  onFault: (what: string, error: unknown) => void,
+): Workers {
+  const byName = new Map(peers.map((peer) => [peer.name, peer]))
+  const workers = startWorkers(
+    { tasks: store.tasks, resume, upstreamOf: (peer) => byName.get(peer)?.upstream, onFault },
+    { owner: `worker ${process.pid}`, everyMs: WORKERS_EVERY_MS },
+  )
+  const stop = store.onTasksChanged(() => workers.poke())
+  return {
+    poke: workers.poke,
+    close: async () => {
+      stop()
+      await workers.close()
+    },
+  }
+}
+
+function doorPorts({ catalogue, dispatch, delegate, resume, store, config }: HostParts): DoorPorts {
+  const artifact = async (taskId: string, artifactId: string, principal: Principal) => {
+    const task = await store.tasks.load(taskId, principal)
+    return task === undefined
+      ? undefined
+      : (await store.tasks.artifacts(taskId)).find((one) => one.artifactId === artifactId)
+  }
+  return {
+    catalogue,
+    dispatch,
+    ...(config.agents.length === 0 ? {} : { delegation: { delegate, desk: resume, artifact } }),
+  }
+}
+
+async function agentRoute(catalogue: OpenCatalogue, peer: string): Promise<Route | undefined> {
+  return (await catalogue.find(peer, peer, ['agent']))?.route
+}
+
+function sightPin(store: Store, peer: Peer, capability: Capability): Promise<unknown> {
+  return store.pins.sight({
+    peer: peer.name,
+    endpoint: peer.endpoint,
+    kind: capability.kind,
+    name: capability.name,
+    fingerprint: capability.fingerprint,
+    definition: Buffer.from(capability.definition.bytes).toString('utf8'),
+  })
+}
+
+function pinState(store: Store, route: Route): ReturnType<Store['pins']['state']> {
+  const pinned = route.pinned ?? { kind: route.kind, name: route.capability }
+  return store.pins.state(
+    { peer: route.peer, endpoint: route.endpoint, ...pinned },
+    route.fingerprint,
+  )
+}
+
+/** The peer's own description, for the person who approves. */
+function describe(capability: Capability | undefined): string {
+  const value = capability?.definition.value()
+  const said =
+    typeof value === 'object' && value !== null && 'description' in value
+      ? value.description
+      : undefined
+  return typeof said === 'string' ? said : 'none given'
+}
+
+async function openSocket(
+  options: HostOptions,
+  operator: Operator,
+  onFault: (what: string, error: unknown) => void,
+): Promise<ControlSocket | undefined> {
+  if (options.socket === undefined) return undefined
+  return serveSocket(options.socket, process.getuid?.() ?? 0, operator, (error) =>
+    onFault('control socket', error),
+  )
+}
+
+/** Last made, first closed; one that fails does not keep the others open. */
+async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  const failed: unknown[] = []
+  for (const close of closers.splice(0).reverse())
+    await close().catch((error: unknown) => failed.push(error))
+  if (failed.length > 0) throw new ComityError('internal', 'closing failed', { cause: failed[0] })
+}

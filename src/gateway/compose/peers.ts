@@ -1,0 +1,95 @@
+/** The configured peers as core's Peer port: MCP servers and A2A agents side by side, neither a layer of the other. */
+import type { Peer } from '../../core/ports/peer.ts'
+import type { Clock, Digest } from '../../core/ports/world.ts'
+import { openConnections } from '../../a2a/bindings/http.ts'
+import { createA2aPeer } from '../../a2a/upstream/peer.ts'
+import { createMcpPeer } from '../../mcp/upstream/client.ts'
+import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
+
+export interface PeerWorld {
+  readonly clock: Clock
+  readonly digest: Digest
+  /** What stdio servers' minimal environment is chosen from. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly version: string
+  onNote(what: string): void
+}
+
+export interface OpenPeers {
+  /** In the order of the configuration; disabled ones are not among them. */
+  readonly peers: readonly Peer[]
+  close(): Promise<void>
+}
+
+/**
+ * Makes the peers; nothing is started before it is used.
+ *
+ * @param wanted which of them: all, none, or by name.
+ */
+export function openPeers(
+  config: Config,
+  wanted: 'all' | 'none' | readonly string[],
+  world: PeerWorld,
+): OpenPeers {
+  const takes = (name: string): boolean =>
+    wanted === 'all' || (wanted !== 'none' && wanted.includes(name))
+  const connections = openConnections()
+  const made = new Map<string, Peer>()
+  for (const server of config.mcpServers) {
+    if (!server.disabled && takes(server.name)) made.set(server.name, mcpPeer(server, world))
+  }
+  for (const agent of config.agents) {
+    if (agent.disabled || !takes(agent.name)) continue
+    const note = (peer: string, taskId: string, what: string): void =>
+      world.onNote(`${peer} ${taskId}: ${what}`)
+    made.set(
+      agent.name,
+      createA2aPeer({ connections, clock: world.clock, note }, agentOptions(agent)),
+    )
+  }
+  const peers = config.peers.flatMap((name) => made.get(name) ?? [])
+  return {
+    peers,
+    async close() {
+      await Promise.all(peers.map((peer) => peer.close()))
+      await connections.close()
+    },
+  }
+}
+
+function mcpPeer(
+  server: McpServerConfig,
+  { clock, digest, environment, version }: PeerWorld,
+): Peer {
+  const way =
+    server.transport === 'stdio'
+      ? {
+          transport: 'stdio' as const,
+          command: server.command,
+          args: server.args,
+          env: server.env,
+          ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
+        }
+      : { transport: 'http' as const, url: server.url, headers: server.headers }
+  return createMcpPeer(
+    {
+      name: server.name,
+      trusted: server.trust === 'all',
+      ...(server.revision === undefined ? {} : { revision: server.revision }),
+      server: way,
+    },
+    { clock, digest, environment, clientInfo: { name: 'comity', version } },
+  )
+}
+
+function agentOptions(agent: AgentConfig): Parameters<typeof createA2aPeer>[1] {
+  return {
+    name: agent.name,
+    trusted: true,
+    card: {
+      url: agent.card,
+      headers: agent.headers,
+      allowedOrigins: agent.allowHosts.flatMap((host) => [`https://${host}`, `http://${host}`]),
+    },
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The gateway's HTTP edge: where `/mcp`, `/a2a/<name>` and health live. Journeys 1 and 2 begin here.
+ *
+ * Bodies are left unread for the protocols' own doors. Approvals, pins and settling are not here: they go over the control
+ * socket only.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { isIPv6 } from 'node:net'
+import Fastify from 'fastify'
+import { ComityError } from '../core/words/errors.ts'
+import type { Principal } from '../core/words/principal.ts'
+import { type Authenticate, createHttpDoor } from '../mcp/downstream/http.ts'
+import { createA2aDoor } from '../a2a/downstream/server.ts'
+import { LOCAL } from './admin/parts.ts'
+import type { Host } from './compose/host.ts'
+import { isLoopback } from './config/cross-checks.ts'
+import type { TokenConfig } from './config/config.ts'
+
+export interface GatewayOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+}
+
+export interface Gateway {
+  /** `http://127.0.0.1:7878` */
+  readonly url: string
+  /** Takes nothing new, lets running calls answer for a while. */
+  close(): Promise<void>
+}
+
+/**
+ * Listens.
+ *
+ * @throws ComityError `config_invalid` for an address beyond loopback without `tokens:`, or a port that is taken.
+ */
+export async function serveGateway(host: Host, options: GatewayOptions): Promise<Gateway> {
+  const { tokens } = host.config
+  if (tokens === undefined && !isLoopback(options.host)) {
+    throw new ComityError(
+      'config_invalid',
+      `refusing to bind ${options.host}: without a tokens: section everyone who reaches it would act as the principal local. Add tokens:, or bind 127.0.0.1`,
+    )
+  }
+  const authenticate = createAuthenticate(tokens)
+  const allowedHosts = tokens === undefined ? undefined : [options.host, ...LOOPBACK]
+  const common = {
+    ...host.doorOptions,
+    authenticate,
+    ...(allowedHosts === undefined ? {} : { allowedHosts }),
+  }
+  const mcp = createHttpDoor(host.doorPorts, common)
+  const a2a = createA2aDoor(host.publishedPorts, common)
+
+  const app = Fastify({ bodyLimit: 1, forceCloseConnections: true, exposeHeadRoutes: false })
+  // The doors read bodies themselves, under their own limits.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  const raw = (handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) => ({
+    url: '',
+    handler: async (
+      request: { raw: IncomingMessage },
+      reply: { raw: ServerResponse; hijack(): void },
+    ): Promise<void> => {
+      reply.hijack()
+      await handle(request.raw, reply.raw)
+    },
+  })
+  app.all('/mcp', raw(mcp.handle).handler)
+  app.all('/a2a/*', raw(a2a.handle).handler)
+  app.get('/healthz', async () => ({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const ready = await host.isReady()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'starting' })
+  })
+  const url = await listen(app, options)
+  a2a.servedAt(url)
+  host.announce(url)
+  return {
+    url,
+    async close() {
+      await Promise.all([mcp.close(), a2a.close()])
+      await app.close()
+    },
+  }
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'] as const
+
+/** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
+function createAuthenticate(tokens: readonly TokenConfig[] | undefined): Authenticate {
+  if (tokens === undefined) return () => Promise.resolve({ principal: LOCAL })
+  const known = tokens.map(({ token, principal, groups }) => ({
+    digest: hash(token),
+    principal: { id: principal, groups, via: 'token' } satisfies Principal,
+  }))
+  return (headers) => {
+    const digest = hash(bearerOf(headers) ?? '')
+    // Every token is compared: how long it takes says nothing about which.
+    const found = known.filter((one) => timingSafeEqual(one.digest, digest))
+    const principal = bearerOf(headers) === undefined ? undefined : found[0]?.principal
+    return Promise.resolve(
+      principal === undefined
+        ? {
+            refused: {
+              status: 401,
+              message: 'expected Authorization: Bearer <a token of this gateway>',
+              headers: { 'www-authenticate': 'Bearer realm="comity"' },
+            },
+          }
+        : { principal },
+    )
+  }
+}
+
+function bearerOf(headers: IncomingHttpHeaders): string | undefined {
+  return /^Bearer +([^ ]+)$/iu.exec(headers.authorization ?? '')?.[1]
+}
+
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text, 'utf8').digest()
+}
+
+async function listen(
+  app: ReturnType<typeof Fastify>,
+  { host, port }: GatewayOptions,
+): Promise<string> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    if ((error as { code?: string }).code === 'EADDRINUSE') {
+      throw new ComityError(
+        'config_invalid',
+        `port ${port} on ${host} is taken: choose another with --port, or stop what listens there`,
+      )
+    }
+    throw new ComityError(
+      'config_invalid',
+      `cannot listen on ${host}:${port}: ${(error as Error).message}`,
+    )
+  }
+  const address = app.addresses()[0]
+  const name = isIPv6(host) ? `[${host}]` : host
+  return `http://${name}:${address?.port ?? port}`
+}
