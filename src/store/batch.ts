@@ -25,7 +25,7 @@ export function commitBatch(writer: Writer, commands: readonly Command[]): reado
   try {
     writer.db.exec('BEGIN IMMEDIATE')
     writer.expectOwner()
-    applied = commands.map((command) => applyOne(writer, command))
+    applied = inOrder(commands, (command) => applyOne(writer, command))
     writer.db.exec('COMMIT')
     return applied
   } catch (error) {
@@ -35,8 +35,23 @@ export function commitBatch(writer: Writer, commands: readonly Command[]): reado
     // A commit may report a fault after it was done: then the chain has moved, and applying again would double.
     if (applied !== undefined && kept.seq > before.seq && kept.hash === reached.hash) return applied
     if (commands.length === 1) return [judgeFault(error)]
-    return commands.flatMap((command) => commitBatch(writer, [command]))
+    return inOrder(commands, (command) => commitBatch(writer, [command])[0] ?? judgeFault(error))
   }
+}
+
+/** What comes after a refused word about a call is refused with it: a call must not be settled before it is opened. */
+function inOrder(
+  commands: readonly Command[],
+  apply: (command: Command) => Applied,
+): readonly Applied[] {
+  const refused = new Map<string, Applied>()
+  return commands.map((command) => {
+    const callId = 'callId' in command ? command.callId : undefined
+    const before = callId === undefined ? undefined : refused.get(callId)
+    const applied = before ?? apply(command)
+    if (callId !== undefined && !applied.ok && applied.unwritable) refused.set(callId, applied)
+    return applied
+  })
 }
 
 function applyOne(writer: Writer, command: Command): Applied {

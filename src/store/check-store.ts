@@ -4,13 +4,13 @@
  * Whatever is wrong is said and stays as it is: nothing is repaired by dropping, nothing is created anew in its place.
  */
 import { existsSync, statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 
 import { ComityError } from '../core/words/errors.ts'
 import { chainStart, type Link, linkHash } from './chain.ts'
 import type { ChainHead } from './commands.ts'
 import { headFileOf, readHead } from './head-file.ts'
-import { pragmaNumber } from './migrations/migrate.ts'
+import { judgeSchema, pragmaNumber } from './migrations/migrate.ts'
 
 /** Entries checked at every open; `verify` checks all. */
 const CHECKED_AT_OPEN = 10_000
@@ -21,18 +21,36 @@ export type ChainFault = { readonly seq: number; readonly reason: string }
 
 /** @throws ComityError `store_corrupt` when a store that was acknowledged is gone. */
 export function expectPresent(file: string): void {
-  const size = existsSync(file) ? statSync(file).size : 0
-  const head = readHead(file)
-  if (size === 0 && head !== undefined && head.seq > 0) {
-    throw new ComityError(
-      'store_corrupt',
-      `the store ${file} is gone or empty, though ${head.seq} entries were acknowledged: restore it, or delete ${headFileOf(file)} to begin an empty one`,
-    )
+  if (!existsSync(file) || statSync(file).size === 0) expectUnborn(file)
+}
+
+/**
+ * Looks at the file without writing to it: not even SQLite's own clearing away of a log, which may be the evidence.
+ *
+ * @throws ComityError `store_corrupt`, `not_in_this_version`.
+ */
+export function judgeFile(file: string): void {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  try {
+    if (judgeSchema(db, file) > 0) checkStore(db, file)
+    else expectUnborn(file)
+  } finally {
+    db.close()
   }
 }
 
+/** An empty store is begun only where none was. */
+function expectUnborn(file: string): void {
+  const head = readHead(file)
+  if (head === undefined || head.seq === 0) return
+  throw new ComityError(
+    'store_corrupt',
+    `the store ${file} is gone or empty, though ${head.seq} entries were acknowledged: restore it, or delete ${headFileOf(file)} to begin an empty one`,
+  )
+}
+
 /** @throws ComityError `store_corrupt`, saying what does not fit. */
-export function checkStore(db: DatabaseSync, file: string): void {
+function checkStore(db: DatabaseSync, file: string): void {
   const full = pragmaNumber(db, 'page_count') * pragmaNumber(db, 'page_size') <= FULL_CHECK_BYTES
   const found = db.prepare(`PRAGMA ${full ? 'integrity_check' : 'quick_check'}(1)`).all()
   const words = Object.values(found[0] ?? {})[0]

@@ -9,18 +9,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 import { ComityError } from '../core/words/errors.ts'
 import { commitBatch } from './batch.ts'
-import { checkStore, expectPresent } from './check-store.ts'
+import { judgeFile } from './check-store.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './commit.ts'
 import { HeadFile } from './head-file.ts'
-import { judgeSchema, migrate, pragmaNumber } from './migrations/migrate.ts'
+import { migrate, pragmaNumber } from './migrations/migrate.ts'
 import { judgeFault } from './sqlite-fault.ts'
 import { Writer } from './writer.ts'
 
 function openDatabase(start: WorkerStart): DatabaseSync {
-  expectPresent(start.file)
+  judgeFile(start.file)
   const db = new DatabaseSync(start.file, { timeout: 5000, defensive: true })
   try {
-    if (judgeSchema(db, start.file) > 0) checkStore(db, start.file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
     migrate(db, start.file)
     if (start.maxBytes !== undefined) {

@@ -123,8 +123,10 @@ function assemble(
     recovered: parts.recovered,
     flush: () => committer.flush(),
     close: async () => {
-      await committer.close()
+      await committer.flush()
+      // Before the writer: the last to close folds the log into the file, and a reader cannot.
       reader.close()
+      await committer.close()
       lock.release()
     },
   }
