@@ -43,6 +43,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   deciding(program)
   looking(program)
   program.addHelpText('after', HELP_AFTER)
+  // Until a command says otherwise: a process that ends in mid-command has not done what it was asked.
+  process.exitCode = EXIT.failed
   try {
     await program.parseAsync([...argv], { from: 'user' })
   } catch (error) {
@@ -278,7 +280,7 @@ function act<O>(run: Run<O>): (...given: unknown[]) => Promise<void> {
 async function guarded(run: () => Promise<number>): Promise<void> {
   try {
     const code = await run()
-    if (process.exitCode === undefined || process.exitCode === 0) process.exitCode = code
+    if (process.exitCode !== EXIT.interrupted) process.exitCode = code
   } catch (error) {
     process.exitCode = sayFailure(error)
   }

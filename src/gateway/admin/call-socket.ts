@@ -1,7 +1,6 @@
 /** The operator's verbs over the control socket of a process that owns the store. */
 import { randomUUID } from 'node:crypto'
-import { request } from 'node:http'
-import { createInterface } from 'node:readline'
+import { type IncomingMessage, request } from 'node:http'
 import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
 import { RUN_HEADER } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
@@ -59,24 +58,21 @@ async function ask(path: string, verb: Verb, input: unknown, live: Live): Promis
   }
 }
 
-function post(path: string, verb: Verb, run: string, body: Buffer): Promise<AsyncIterable<string>> {
+function post(path: string, verb: Verb, run: string, body: Buffer): Promise<IncomingMessage> {
   const headers = {
     'content-type': 'application/json',
     'content-length': body.length,
     [RUN_HEADER]: run,
   }
   return new Promise((resolve, reject) => {
-    const asked = request(
-      { socketPath: path, method: 'POST', path: `/${verb}`, headers },
-      (response) => resolve(createInterface({ input: response, crlfDelay: Infinity })),
-    )
+    const asked = request({ socketPath: path, method: 'POST', path: `/${verb}`, headers }, resolve)
     asked.on('error', reject)
     asked.end(body)
   })
 }
 
-async function readAnswer(lines: AsyncIterable<string>, live: Live): Promise<unknown> {
-  for await (const line of lines) {
+async function readAnswer(response: IncomingMessage, live: Live): Promise<unknown> {
+  for await (const line of linesOf(response)) {
     const message = JSON.parse(line) as {
       result?: unknown
       error?: { code: ComityErrorCode; message: string }
@@ -90,4 +86,14 @@ async function readAnswer(lines: AsyncIterable<string>, live: Live): Promise<unk
     'internal',
     'the process that owns the store ended while it was asked; what it had sent is in the ledger (comity ledger)',
   )
+}
+
+async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+  response.setEncoding('utf8')
+  let rest = ''
+  for await (const chunk of response as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
 }
