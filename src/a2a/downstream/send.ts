@@ -214,14 +214,16 @@ async function waitFor(desk: A2aDesk, visit: Visit, held: HeldTask): Promise<voi
   const { task, work } = held.stand
   const patience = new AbortController()
   const timer = setTimeout(() => patience.abort(), desk.limits.callMs)
-  const signal = AbortSignal.any([visit.gone, desk.closing, patience.signal])
+  const signal = AbortSignal.any([visit.gone, patience.signal])
   try {
+    // When this process ends, the work does, and says how.
     await untilAborted(work.done, signal)
     // The caller may come again by messageId; without it, an equal act is this one's twin.
     if (visit.gone.aborted && work.running()) work.callerGone()
     const state = work.dispatched()?.task?.state
     if (state === 'working' && !signal.aborted) {
-      await desk.ports.desk.wait(task.id, visit.principal, signal)
+      const ending = AbortSignal.any([signal, desk.closing])
+      await desk.ports.desk.wait(task.id, visit.principal, ending)
     }
   } finally {
     clearTimeout(timer)
