@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import type { Dispatched } from '../../core/ports/doors.ts'
+import type { Artifact } from '../../core/words/artifact.ts'
+import type { NewCall } from '../../core/words/call.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
+import { nativeOf } from '../../bridge/native-text.ts'
+import { LOCAL } from '../admin/parts.ts'
+import { findCitations } from './citations.ts'
+import { createJudge } from './judge.ts'
+import { routeOf } from './route-table.ts'
+import { capabilityOf, scriptedPeer } from './scripted-peer.fixture.ts'
+
+const citation = {
+  document: 'd/a.md',
+  version: '1',
+  lines: { start: 2, end: 2 },
+  quote: 'two',
+  digest: 'sha256:aa',
+}
+
+const artifact = (name: string, mediaType: string, text: string): Artifact => ({
+  artifactId: name,
+  name,
+  mediaType,
+  parts: 1,
+  bytes: text.length,
+  complete: true,
+  headless: false,
+  content: [{ kind: 'text', text }],
+})
+
+const task: TaskRecord = {
+  id: 't-1',
+  version: 1,
+  owner: LOCAL,
+  peer: 'research',
+  callId: 'c-1',
+  state: 'completed',
+  title: '',
+  questions: [],
+  artifacts: [],
+  acceptance: { citations: { resolveWith: 'docs/read_document' } },
+  verdict: { state: 'pending' },
+  createdAt: '',
+  updatedAt: '',
+}
+
+const docs = scriptedPeer('docs', { capabilities: [], leftOut: [] })
+const route = routeOf(docs, capabilityOf('docs', 'tool', 'read_document'), 'docs_read_document')
+
+function judgeWith(read: Record<string, unknown>, toolError = false) {
+  const asked: NewCall[] = []
+  const judge = createJudge({
+    dispatch: (call): Promise<Dispatched> => {
+      asked.push(call)
+      const native = nativeOf(
+        'mcp',
+        '',
+        toolError
+          ? { content: [{ type: 'text', text: 'no such document' }] }
+          : { structuredContent: read },
+      )
+      return Promise.resolve({ callId: 'c-9', outcome: { state: 'completed', native, toolError } })
+    },
+    routeTo: () => Promise.resolve(route),
+    hostJudge: () => undefined,
+    now: () => 0,
+  })
+  return { judge, asked }
+}
+
+test('citations are found in JSON and in fenced JSON of Markdown, each once', () => {
+  const json = JSON.stringify({ rows: [{ citations: [citation] }, { citations: [citation] }] })
+  const markdown = `# Report\n\n\`\`\`json citations\n${JSON.stringify([{ id: 'c1', ...citation, quote: 'other' }])}\n\`\`\`\n`
+  const { citations, faults } = findCitations([
+    artifact('a.json', 'application/json', json),
+    artifact('r.md', 'text/markdown', markdown),
+  ])
+  expect(faults).toEqual([])
+  expect(citations.map(({ citation: found }) => found.quote).sort()).toEqual(['other', 'two'])
+})
+
+test('a broken JSON artifact and a half citation are faults, not silence', () => {
+  const { faults } = findCitations([
+    artifact('a.json', 'application/json', '{'),
+    artifact('b.json', 'application/json', '{"document":"d","quote":"q"}'),
+  ])
+  expect(faults).toHaveLength(2)
+})
+
+test('a citation that resolves to the same bytes is accepted, read on behalf of the task’s owner', async () => {
+  const { judge, asked } = judgeWith({ text: 'two', digest: 'sha256:aa', truncated: false })
+  expect(
+    await judge.judge(task, [artifact('a.json', 'application/json', JSON.stringify(citation))]),
+  ).toEqual({
+    reasons: [],
+    checks: [
+      'names, media types and sizes as asked for',
+      '1 citations resolved through docs/read_document to the same bytes',
+    ],
+  })
+  expect(asked[0]).toMatchObject({
+    principal: LOCAL,
+    arguments: { bytes: expect.anything() as unknown },
+  })
+  expect(asked[0]?.arguments.value()).toEqual({
+    document: 'd/a.md',
+    version: '1',
+    lines: { start: 2, end: 2 },
+  })
+})
+
+test('another text, another digest, or a document that does not resolve is refused with the place', async () => {
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(citation))]
+  const forged = await judgeWith({ text: 'zwei', digest: 'sha256:aa' }).judge.judge(task, delivered)
+  expect(forged.reasons).toEqual([
+    'a.json: d/a.md lines 2-2: the quote is not what stands there: "zwei"',
+  ])
+  expect(
+    (await judgeWith({ text: 'two', digest: 'sha256:bb' }).judge.judge(task, delivered)).reasons[0],
+  ).toContain('digest')
+  expect((await judgeWith({}, true).judge.judge(task, delivered)).reasons[0]).toContain(
+    'no such document',
+  )
+})
+
+test('no citation at all is refused: nothing can be verified', async () => {
+  const { judge } = judgeWith({})
+  expect(
+    (await judge.judge(task, [artifact('r.md', 'text/markdown', 'trust me')])).reasons,
+  ).toEqual(['no citation in any artifact: nothing can be verified'])
+})
+
+test('a resolver that is away is no verdict: judging is tried again', async () => {
+  const judge = createJudge({
+    dispatch: () => expect.unreachable(),
+    routeTo: () => Promise.resolve(undefined),
+    hostJudge: () => undefined,
+    now: () => 0,
+  })
+  await expect(judge.judge(task, [])).rejects.toThrow('not there now')
+})
