@@ -57,10 +57,10 @@ function inOrder(
 function applyOne(writer: Writer, command: Command): Applied {
   const head = writer.head
   writer.now = command.now
-  writer.db.exec('SAVEPOINT command')
+  writer.run('SAVEPOINT command', {})
   try {
     const value = applyCommand(writer, command)
-    writer.db.exec('RELEASE command')
+    writer.run('RELEASE command', {})
     return { ok: true, value }
   } catch (error) {
     // Some disk faults end the whole transaction: then the batch is tried again command by command.

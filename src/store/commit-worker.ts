@@ -59,7 +59,8 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
     writer.touched.clear()
     const before = writer.head
     const applied = commitBatch(writer, message.commands)
-    if (writer.head.seq !== before.seq) headFile.write(writer.head)
+    const written = applied.some((one) => one.ok) && writer.head.seq !== before.seq
+    if (written) headFile.write(writer.head)
     answer({ did: 'commit', applied, head: writer.head, touched: [...writer.touched] })
   })
   answer({ did: 'open', head: writer.head })

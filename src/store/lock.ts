@@ -49,7 +49,11 @@ export function lockStore(file: string, now: number): StoreLock {
   return {
     announce: (ways) => writeOwner(file, { ...owner, ...ways }),
     release: () => {
-      rmSync(ownerFileOf(file), { force: true })
+      const said = parseOwner(file)
+      // Not another's: it may have taken the store over.
+      if (said?.pid === owner.pid && said.since === owner.since) {
+        rmSync(ownerFileOf(file), { force: true })
+      }
       db.close()
     },
   }

@@ -71,10 +71,10 @@ function loadCall(db: DatabaseSync, callId: string): StoredCall | undefined {
   const row = db.prepare(SELECT_CALL).get({ callId })
   if (row === undefined) return undefined
   const call: CallRow = parseCallRow(row)
-  const facts = parseFacts(call.facts)
+  const facts = loadOpening(db, call)
   const outcome = call.outcome === null ? undefined : parseFacts(call.outcome)
-  const args = payloadOf(db, facts, 'arguments')
-  const result = payloadOf(db, outcome ?? {}, 'result')
+  const args = payloadOf(db, callId, facts['arguments'])
+  const result = payloadOf(db, callId, outcome?.['result'])
   return {
     callId: call.callId,
     state: call.state,
@@ -91,21 +91,42 @@ function loadCall(db: DatabaseSync, callId: string): StoredCall | undefined {
   }
 }
 
-function payloadOf(
-  db: DatabaseSync,
-  facts: Readonly<Record<string, unknown>>,
-  kind: string,
-): StoredPayload | undefined {
-  const said = facts[kind]
-  if (typeof said !== 'object' || said === null || !('digest' in said)) return undefined
-  return loadPayload(db, String(said.digest))
+/** What the call is stands in the chain, once. */
+function loadOpening(db: DatabaseSync, call: CallRow): Readonly<Record<string, unknown>> {
+  const entry = db.prepare('SELECT kind, facts FROM entries WHERE seq = :seq').get({
+    seq: call.openedSeq,
+  })
+  if (entry === undefined) {
+    throw new ComityError(
+      'store_corrupt',
+      `entry ${call.openedSeq}, which opened call ${call.callId}, is missing: restore the store from a copy`,
+    )
+  }
+  const facts = parseFacts(String(entry['facts']))
+  const inside = entry['kind'] === 'refused' ? facts['call'] : facts
+  return typeof inside === 'object' && inside !== null
+    ? (inside as Readonly<Record<string, unknown>>)
+    : {}
 }
 
-function loadPayload(db: DatabaseSync, digest: string): StoredPayload | undefined {
+const PAYLOAD = 'SELECT digest, call_id, kind, size, salt, bytes FROM payloads'
+
+function payloadOf(db: DatabaseSync, callId: string, said: unknown): StoredPayload | undefined {
+  if (typeof said !== 'object' || said === null || !('digest' in said)) return undefined
   const row = db
-    .prepare('SELECT call_id, kind, size, salt, bytes FROM payloads WHERE digest = :digest')
-    .get({ digest })
-  if (row === undefined) return undefined
+    .prepare(`${PAYLOAD} WHERE call_id = :callId AND digest = :digest`)
+    .get({ callId, digest: String(said.digest) })
+  return row === undefined ? undefined : parsePayload(row)
+}
+
+// Without an index: random digests would cost every commit two more pages, and this is a person's question.
+function loadPayload(db: DatabaseSync, digest: string): StoredPayload | undefined {
+  const row = db.prepare(`${PAYLOAD} WHERE digest = :digest`).get({ digest })
+  return row === undefined ? undefined : parsePayload(row)
+}
+
+function parsePayload(row: Record<string, unknown>): StoredPayload {
+  const digest = String(row['digest'])
   const salt = row['salt'] as Uint8Array
   const bytes = row['bytes'] as Uint8Array | null
   if (bytes !== null && sha256(salt, bytes) !== digest) {
@@ -124,11 +145,16 @@ function loadPayload(db: DatabaseSync, digest: string): StoredPayload | undefine
   }
 }
 
-async function verify(db: DatabaseSync, file: string): Promise<Verification> {
-  // Read before the chain: the head only ever moves on.
+function checkEnd(db: DatabaseSync, file: string): ReturnType<typeof checkHead> {
+  // The file before the chain: the chain only ever moves on.
   const acknowledged = readHead(file)
+  return checkHead(db, loadHead(db), acknowledged)
+}
+
+async function verify(db: DatabaseSync, file: string): Promise<Verification> {
   const head = loadHead(db)
-  const ended = checkHead(db, head, acknowledged)
+  // Asked twice: an owner may be writing the head file at this very moment.
+  const ended = checkEnd(db, file) === undefined ? undefined : checkEnd(db, file)
   for (let reached = 0; reached < head.seq;) {
     const links = checkLinks(db, reached, Math.min(VERIFY_SLICE, head.seq - reached))
     if (links.fault !== undefined) return { sound: false, ...links.fault }

@@ -7,6 +7,7 @@ export type CallState = 'open' | 'caller_gone' | 'unknown' | 'settled' | 'refuse
 
 export interface CallRow {
   readonly callId: string
+  /** The entry that says what the call is: `opened` or `refused`. */
   readonly openedSeq: number
   readonly openedAt: number
   readonly state: CallState
@@ -15,15 +16,13 @@ export interface CallRow {
   readonly actKey: string | null
   readonly principal: string
   readonly taskId: string | null
-  /** Canonical text of the opening's facts. */
-  readonly facts: string
   /** Canonical text of the outcome's facts. */
   readonly outcome: string | null
   readonly settledAt: number | null
 }
 
 const COLUMNS = `call_id AS callId, opened_seq AS openedSeq, opened_at AS openedAt, state,
-  side_effect AS sideEffect, act_key AS actKey, principal, task_id AS taskId, facts, outcome,
+  side_effect AS sideEffect, act_key AS actKey, principal, task_id AS taskId, outcome,
   settled_at AS settledAt, sum`
 
 /** The query for one call's row. */
@@ -49,8 +48,8 @@ export function loadCallRow(writer: Writer, callId: string): CallRow | undefined
 
 export function insertCallRow(writer: Writer, call: CallRow): void {
   writer.run(
-    `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, facts, outcome, settled_at, sum)
-     VALUES (:callId, :openedSeq, :openedAt, :state, :sideEffect, :actKey, :principal, :taskId, :facts, :outcome, :settledAt, :sum)`,
+    `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome, settled_at, sum)
+     VALUES (:callId, :openedSeq, :openedAt, :state, :sideEffect, :actKey, :principal, :taskId, :outcome, :settledAt, :sum)`,
     { ...call, sum: sumOf(call) },
   )
 }
@@ -93,7 +92,6 @@ function sumOf(call: CallRow): string {
     call.actKey,
     call.principal,
     call.taskId,
-    call.facts,
     call.outcome,
     call.settledAt,
   )

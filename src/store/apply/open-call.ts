@@ -35,7 +35,6 @@ export function openCall(writer: Writer, command: OpenCommand): Opened {
     actKey: command.sideEffect ? command.actKey : null,
     principal: command.principal,
     taskId,
-    facts,
     outcome: null,
     settledAt: null,
   })
@@ -61,7 +60,6 @@ export function refuseCall(writer: Writer, command: RefuseCommand): void {
     actKey: null,
     principal: command.principal,
     taskId: null,
-    facts,
     outcome,
     settledAt: writer.now,
   })

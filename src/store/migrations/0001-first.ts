@@ -25,7 +25,7 @@ CREATE INDEX entries_by_task ON entries (task_id, seq) WHERE task_id IS NOT NULL
 CREATE INDEX entries_of_pins ON entries (seq) WHERE kind = 'pin_accepted';
 
 CREATE TABLE payloads (
-  digest TEXT PRIMARY KEY,
+  digest TEXT NOT NULL,
   call_id TEXT NOT NULL,
   kind TEXT NOT NULL,
   size INTEGER NOT NULL,
@@ -43,7 +43,6 @@ CREATE TABLE calls (
   act_key TEXT,
   principal TEXT NOT NULL,
   task_id TEXT,
-  facts TEXT NOT NULL,
   outcome TEXT,
   settled_at INTEGER,
   sum TEXT NOT NULL
