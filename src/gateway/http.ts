@@ -57,18 +57,26 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   // The doors read bodies themselves, under their own limits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  const raw = (handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) => ({
-    url: '',
-    handler: async (
-      request: { raw: IncomingMessage },
-      reply: { raw: ServerResponse; hijack(): void },
+  const raw =
+    (handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) =>
+    async (
+      request: { readonly raw: IncomingMessage },
+      reply: { readonly raw: ServerResponse; hijack(): void },
     ): Promise<void> => {
       reply.hijack()
       await handle(request.raw, reply.raw)
-    },
-  })
-  app.all('/mcp', raw(mcp.handle).handler)
-  app.all('/a2a/*', raw(a2a.handle).handler)
+    }
+  app.all('/mcp', raw(mcp.handle))
+  app.all('/a2a/*', raw(a2a.handle))
+  const [only, ...others] = host.config.publish
+  if (only !== undefined && others.length === 0) {
+    // One agent alone may be found by the origin's well-known address too.
+    const card = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      request.url = `/a2a/${encodeURIComponent(only.name)}/.well-known/agent-card.json`
+      return a2a.handle(request, response)
+    }
+    app.get('/.well-known/agent-card.json', raw(card))
+  }
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
     const ready = await host.isReady()
