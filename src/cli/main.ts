@@ -2,7 +2,7 @@
  * The command line: which command, with which options. Each command's file is loaded when it runs, so that `--help` stays quick.
  */
 import { Command, CommanderError, Option } from 'commander'
-import { ComityError } from '../gateway/admin/errors.ts'
+import { ComityError, OwnerGone } from '../gateway/admin/errors.ts'
 import { packageVersion } from '../gateway/compose/version.ts'
 import type { ApprovalsOptions } from './approvals.ts'
 import type { CallOptions, ReadOptions } from './call.ts'
@@ -291,6 +291,7 @@ function sayFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
   if (error instanceof ComityError) {
     process.stderr.write(`comity: ${error.message}\n`)
+    if (error instanceof OwnerGone && error.mayHaveActed) return EXIT.unknown
     return exitOfError(error.code)
   }
   process.stderr.write(

@@ -1,7 +1,7 @@
 /** The operator's verbs over the control socket of a process that owns the store. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
-import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
+import { ComityError, type ComityErrorCode, OwnerGone } from './errors.ts'
 import { RUN_HEADER } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
 
@@ -52,7 +52,7 @@ async function ask(path: string, verb: Verb, input: unknown, live: Live): Promis
   }
   live.signal.addEventListener('abort', stop, { once: true })
   try {
-    return await readAnswer(await post(path, verb, run, body), live)
+    return await readAnswer(verb, await post(path, verb, run, body), live)
   } finally {
     live.signal.removeEventListener('abort', stop)
   }
@@ -66,27 +66,33 @@ function post(path: string, verb: Verb, run: string, body: Buffer): Promise<Inco
   }
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: path, method: 'POST', path: `/${verb}`, headers }, resolve)
-    asked.on('error', reject)
+    asked.on('error', (error) => reject(new OwnerGone(ACTS.has(verb), error)))
     asked.end(body)
   })
 }
 
-async function readAnswer(response: IncomingMessage, live: Live): Promise<unknown> {
-  for await (const line of linesOf(response)) {
-    const message = JSON.parse(line) as {
-      result?: unknown
-      error?: { code: ComityErrorCode; message: string }
-    } & Partial<LiveEvent>
-    if (message.error !== undefined)
-      throw new ComityError(message.error.code, message.error.message)
-    if ('result' in message) return message.result
-    live.event(message as LiveEvent)
+async function readAnswer(verb: Verb, response: IncomingMessage, live: Live): Promise<unknown> {
+  let broken: unknown
+  try {
+    for await (const line of linesOf(response)) {
+      const message = JSON.parse(line) as {
+        result?: unknown
+        error?: { code: ComityErrorCode; message: string }
+      } & Partial<LiveEvent>
+      if (message.error !== undefined)
+        throw new ComityError(message.error.code, message.error.message)
+      if ('result' in message) return message.result
+      live.event(message as LiveEvent)
+    }
+  } catch (error) {
+    if (error instanceof ComityError) throw error
+    broken = error
   }
-  throw new ComityError(
-    'internal',
-    'the process that owns the store ended while it was asked; what it had sent is in the ledger (comity ledger)',
-  )
+  throw new OwnerGone(ACTS.has(verb), broken)
 }
+
+/** Verbs that may have sent something to a peer before their answer was lost. */
+const ACTS: ReadonlySet<Verb> = new Set(['call', 'delegate', 'answer', 'cancel'])
 
 async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   response.setEncoding('utf8')
