@@ -281,6 +281,21 @@ describe('leaving', () => {
   })
 })
 
+test('a door that closes hands out the task and cancels nothing', async () => {
+  const agent = createScriptedAgent()
+  const { delegation } = agent
+  const house = createScriptedHouse([DELEGATE_TOOL])
+  const server = await openTestDoor(house, { delegation, limits: { drainMs: 20 } })
+  const params = { name: 'delegate_desk', arguments: { message: 'x' } }
+  const asked = postModern(server.url, 'tools/call', params)
+  await until(() => agent.calls.length === 1)
+  agent.reply({ state: 'working', handle: HANDLE })
+  await server.close()
+
+  expect(dig((await asked).body, 'result', 'structuredContent')).toMatchObject({ taskId: 'task-1' })
+  expect(agent.canceled).toEqual([])
+})
+
 describe('task tools', () => {
   test('a question is shown as theirs and answered by text, by fields, or both', async () => {
     const { agent, call, handOut } = await open({ delegationWaitMs: 30 })

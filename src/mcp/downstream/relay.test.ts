@@ -96,7 +96,7 @@ describe('a result', () => {
 
         expect(await call('{}', false)).toBe(`${PRELUDE}{${space}${body}${added}${space}}}`)
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     )
   })
 

@@ -4,6 +4,11 @@ import { serveStdio } from './stdio.ts'
 import { completed, createScriptedHouse } from './scripted-house.ts'
 import { mcpNative } from './visit.ts'
 
+const PROGRESS = mcpNative(
+  new TextEncoder().encode('{"progressToken":1,"progress":1}'),
+  LEGACY_REVISION,
+)
+
 const house = createScriptedHouse([
   {
     kind: 'tool',
@@ -17,6 +22,18 @@ const house = createScriptedHouse([
   },
   {
     kind: 'tool',
+    exposed: 'desk_late',
+    // A peer that goes on talking after it has answered.
+    run: (_call, exchange) => {
+      setTimeout(() => {
+        void exchange.emit({ kind: 'progress', native: PROGRESS })
+        process.stderr.write('said too late\n')
+      }, 10)
+      return completed({ content: [] })
+    },
+  },
+  {
+    kind: 'tool',
     exposed: 'desk_sleep',
     run: async (call, exchange) => {
       const { ms } = call.arguments.value() as { ms: number }
@@ -24,13 +41,7 @@ const house = createScriptedHouse([
         setTimeout(resolve, ms, false)
         exchange.signal.addEventListener('abort', () => resolve(true), { once: true })
       })
-      await exchange.emit({
-        kind: 'progress',
-        native: mcpNative(
-          new TextEncoder().encode('{"progressToken":1,"progress":1}'),
-          LEGACY_REVISION,
-        ),
-      })
+      await exchange.emit({ kind: 'progress', native: PROGRESS })
       const text = (await stopped) ? `stopped: ${exchange.stopReason()}` : 'slept'
       process.stderr.write(`${text}\n`)
       return completed({ content: [{ type: 'text', text }] })

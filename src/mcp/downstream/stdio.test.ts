@@ -26,6 +26,7 @@ describe('the official clients', () => {
 
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
       'desk_echo',
+      'desk_late',
       'desk_sleep',
     ])
     const result = await client.callTool({ name: 'desk_echo', arguments: { text: 'ß\n' } })
@@ -100,6 +101,17 @@ describe('bare lines', () => {
       expect(dig(await pipe.next(), 'id')).toBe(6)
     },
   )
+
+  test('what a peer says after its answer is not passed on', async () => {
+    const pipe = openPipe()
+    const params = { ...modern('desk_late', {}), _meta: { ...modernMeta(), progressToken: 't' } }
+    pipe.send({ id: 1, method: 'tools/call', params })
+    expect(dig(await pipe.next(), 'id')).toBe(1)
+    expect(await pipe.stderr()).toBe('said too late')
+    pipe.send({ id: 2, method: 'ping' })
+
+    expect(dig(await pipe.next(), 'id')).toBe(2)
+  })
 
   test('a line that is too long, one that is no JSON and a batch are refused; the next one is served', async () => {
     const pipe = openPipe()
