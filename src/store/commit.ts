@@ -16,8 +16,9 @@ const LAZY_MS = 25
 const RETRY_MS = 1000
 /** Most commands in one transaction. */
 const MAX_BATCH = 512
-/** Most commands that may wait. */
+/** Most commands that may wait, and most bytes of payloads and parts in them. */
 const MAX_QUEUED = 10_000
+const MAX_QUEUED_BYTES = 536_870_912
 
 export interface WorkerStart {
   readonly file: string
@@ -38,6 +39,7 @@ export type FromWorker =
 
 interface Queued {
   readonly command: Command
+  readonly bytes: number
   /** True words about what happened: tried again when the disk refused them. */
   readonly keep: boolean
   readonly done?: (applied: Applied) => void
@@ -54,6 +56,8 @@ export class Committer {
   readonly #worker: Worker
   readonly #options: CommitOptions
   #queue: Queued[] = []
+  /** Of all that waits or flies. */
+  #bytes = 0
   #flying: readonly Queued[] | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #scheduled = false
@@ -78,7 +82,7 @@ export class Committer {
     const applied = await new Promise<Applied>((done) => {
       const refusal = this.#refusal()
       if (refusal === undefined) {
-        this.#queue.push({ command: this.#stamp(intent), keep: options?.keep === true, done })
+        this.#push(intent, { keep: options?.keep === true, done })
         this.#sendSoon()
       } else {
         if (options?.keep === true) this.#unrecorded += 1
@@ -95,7 +99,7 @@ export class Committer {
       this.#unrecorded += 1
       return
     }
-    this.#queue.push({ command: this.#stamp(intent), keep: true })
+    this.#push(intent, { keep: true })
     if (this.#flying === undefined) this.#arm(this.#unwritable ? RETRY_MS : LAZY_MS)
   }
 
@@ -129,15 +133,17 @@ export class Committer {
     await closed
   }
 
-  #stamp(intent: Intent): Command {
-    return { ...intent, now: this.#options.clock.now() }
+  #push(intent: Intent, how: Pick<Queued, 'keep' | 'done'>): void {
+    const bytes = weigh(intent)
+    this.#bytes += bytes
+    this.#queue.push({ command: { ...intent, now: this.#options.clock.now() }, bytes, ...how })
   }
 
   #refusal(): Applied | undefined {
     if (this.#dead !== undefined) {
       return { ok: false, unwritable: true, code: this.#dead.code, message: this.#dead.message }
     }
-    if (this.#queue.length < MAX_QUEUED) return undefined
+    if (this.#queue.length < MAX_QUEUED && this.#bytes < MAX_QUEUED_BYTES) return undefined
     return {
       ok: false,
       unwritable: true,
@@ -186,12 +192,13 @@ export class Committer {
       const applied = message.applied[index]
       if (applied === undefined) continue
       queued.done?.(applied)
+      if (!applied.ok && applied.unwritable && queued.keep) {
+        again.push({ command: queued.command, bytes: queued.bytes, keep: true })
+      } else this.#bytes -= queued.bytes
       if (applied.ok) continue
-      if (applied.unwritable) refused = new ComityError(applied.code, applied.message)
-      if (applied.unwritable && queued.keep) again.push({ command: queued.command, keep: true })
-      else if (queued.done === undefined) {
-        this.#options.onFault(new ComityError(applied.code, applied.message))
-      }
+      const fault = new ComityError(applied.code, applied.message)
+      if (applied.unwritable) refused = fault
+      else if (queued.done === undefined) this.#options.onFault(fault)
     }
     this.#queue = [...again, ...this.#queue]
     this.#judgeDisk(refused)
@@ -235,6 +242,15 @@ export class Committer {
     clearTimeout(this.#timer)
     this.#options.onFault(this.#dead)
   }
+}
+
+/** What of a command can be large. */
+function weigh(intent: Intent): number {
+  const payload = 'payload' in intent ? (intent.payload?.bytes.byteLength ?? 0) : 0
+  const commit =
+    intent.do === 'task_commit' ? intent.commit : intent.do === 'settle' ? intent.task : null
+  const parts = commit?.writes.flatMap((write) => write.parts) ?? []
+  return parts.reduce((sum, part) => sum + part.content.byteLength, payload)
 }
 
 /** Starts the worker and waits until it owns a sound store. @throws ComityError as the worker refuses. */

@@ -109,6 +109,14 @@ function assemble(
   const { committer, reader, events, lock } = parts
   const pins = createPins(parts, clock)
   if (pins.mistrusted.length > 0) parts.onFault(sayMistrusted(pins.mistrusted))
+  let closed: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    await committer.flush()
+    // Before the writer: the last to close folds the log into the file, and a reader cannot.
+    reader.close()
+    await committer.close()
+    lock.release()
+  }
   return {
     ...createRecords(reader, file),
     ledger: createLedger(committer),
@@ -122,13 +130,7 @@ function assemble(
     announce: (ways) => lock.announce(ways),
     recovered: parts.recovered,
     flush: () => committer.flush(),
-    close: async () => {
-      await committer.flush()
-      // Before the writer: the last to close folds the log into the file, and a reader cannot.
-      reader.close()
-      await committer.close()
-      lock.release()
-    },
+    close: () => (closed ??= close()),
   }
 }
 

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { openStore } from './open-sqlite.ts'
+import { openReader, openStore } from './open-sqlite.ts'
 import type { Store } from './store.ts'
 import {
   ALICE,
@@ -147,9 +147,12 @@ test('acts that were open on a full disk are unknown after the restart', async (
   expect(store.call(opened[0] ?? '')?.state).toBe('unknown')
 })
 
-test('a store on a disk that is full at its start does not open, and says why', async () => {
-  await fill()
+test('C89: a store that cannot be written at its start does not open, says why, and can be read', async () => {
+  const opened = await fill()
   await store.close()
   await expect(open(40_000)).rejects.toMatchObject({ code: 'store_unwritable' })
+  const reader = openReader(folder.file, createTestClock())
+  expect(reader.entries({ kind: 'opened', limit: 1000 })).toHaveLength(opened.length)
+  reader.close()
   store = await open()
 })

@@ -1,7 +1,8 @@
 /**
  * Recovery: what an earlier owner left open becomes unknown. It may have run; nothing is sent again because of it.
  *
- * A delegation whose first reply never came owes a search for its remote task. Leases of the dead are void.
+ * A delegation whose first reply never came owes a search for its remote task, and one that waits for an answer a look
+ * at it: the answer may have left, or the agent gone on by itself. Leases of the dead are void.
  */
 import { canonicalText } from '../canonical-text.ts'
 import type { Writer } from '../writer.ts'
@@ -11,6 +12,8 @@ import { insertEffect, loadTaskRow, moveTaskState } from './task-row.ts'
 
 const OPEN_CALLS = `SELECT call_id AS callId FROM calls
   WHERE state IN ('open', 'caller_gone') ORDER BY opened_seq`
+
+const WAITING_TASKS = `SELECT id, version FROM tasks WHERE state = 'input_required'`
 
 const DIED = {
   state: 'unknown',
@@ -34,6 +37,8 @@ export function recoverCalls(writer: Writer): number {
     moveCallRow(writer, call, { state: 'unknown', outcome: canonicalText(DIED) })
     if (call.taskId !== null) recoverTask(writer, call.taskId)
   }
+  for (const { id, version } of writer.all(WAITING_TASKS, {}))
+    insertEffect(writer, String(id), 'follow', Number(version))
   releaseAll(writer)
   return open.length
 }
