@@ -55,7 +55,7 @@ export type Authenticate = (
 
 /** Bounds, each with its default. */
 export interface A2aLimits {
-  /** One message, bytes. Default 64 MiB: raw parts of 32 MiB in base64, and the rest. */
+  /** One message, bytes. Default 16 MiB: text and data are taken, files are not. */
   readonly maxMessageBytes: number
   /** Silence while a request body arrives, milliseconds. Default 30 s. */
   readonly bodyIdleMs: number
@@ -102,7 +102,7 @@ export interface A2aDesk {
 }
 
 const DEFAULT_LIMITS: A2aLimits = {
-  maxMessageBytes: 64 * 1024 * 1024,
+  maxMessageBytes: 16 * 1024 * 1024,
   bodyIdleMs: 30_000,
   maxInFlight: 1024,
   callMs: 600_000,

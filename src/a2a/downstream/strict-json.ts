@@ -36,7 +36,7 @@ function readValue(scan: Scan, depth: number): string {
     case '[':
       return readArray(scan, depth)
     case '"':
-      return JSON.stringify(readString(scan))
+      return readString(scan).canonical
     default:
       return readLexeme(scan)
   }
@@ -45,7 +45,7 @@ function readValue(scan: Scan, depth: number): string {
 function readObject(scan: Scan, depth: number): string {
   const members = new Map<string, string>()
   readItems(scan, '}', () => {
-    const key = readString(scan)
+    const { value: key } = readString(scan)
     if (members.has(key)) throw new Offence(`the key ${quote(key)} is given twice`)
     if (key.includes('\0') || key.includes('\uFEFF')) {
       throw new Offence(`the key ${quote(key)} holds NUL or a byte order mark`)
@@ -54,8 +54,8 @@ function readObject(scan: Scan, depth: number): string {
     scan.at += 1
     members.set(key, readValue(scan, depth + 1))
   })
-  const sorted = [...members].toSorted(([left], [right]) => (left < right ? -1 : 1))
-  return `{${sorted.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`
+  const keys = [...members.keys()].toSorted()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${members.get(key)}`).join(',')}}`
 }
 
 function readArray(scan: Scan, depth: number): string {
@@ -76,14 +76,17 @@ function readItems(scan: Scan, close: string, readItem: () => void): void {
   scan.at += 1
 }
 
-function readString(scan: Scan): string {
+function readString(scan: Scan): { readonly value: string; readonly canonical: string } {
   const start = scan.at
   let end = scan.text.indexOf('"', start + 1)
   while (isEscaped(scan.text, end)) end = scan.text.indexOf('"', end + 1)
   scan.at = end + 1
-  const value = JSON.parse(scan.text.slice(start, scan.at)) as string
+  const written = scan.text.slice(start, scan.at)
+  // Only an escape can write one string in two ways, or bring half of a pair: the text was UTF-8.
+  if (!written.includes('\\')) return { value: written.slice(1, -1), canonical: written }
+  const value = JSON.parse(written) as string
   if (!value.isWellFormed()) throw new Offence('a string holds half of a surrogate pair')
-  return value
+  return { value, canonical: JSON.stringify(value) }
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -94,9 +97,7 @@ function isEscaped(text: string, at: number): boolean {
 
 function readLexeme(scan: Scan): string {
   const start = scan.at
-  while (scan.at < scan.text.length && !',]} \t\n\r'.includes(scan.text.charAt(scan.at))) {
-    scan.at += 1
-  }
+  while (scan.at < scan.text.length && !isDelimiter(scan.text.charCodeAt(scan.at))) scan.at += 1
   const lexeme = scan.text.slice(start, scan.at)
   if (/^[-\d]/u.test(lexeme) && !Number.isFinite(Number(lexeme))) {
     throw new Offence('a number is too large for a double')
@@ -104,8 +105,16 @@ function readLexeme(scan: Scan): string {
   return lexeme
 }
 
+function isDelimiter(code: number): boolean {
+  return code === 0x2c || code === 0x5d || code === 0x7d || isSpace(code)
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
 function skipSpace(scan: Scan): void {
-  while (' \t\n\r'.includes(scan.text.charAt(scan.at)) && scan.at < scan.text.length) scan.at += 1
+  while (isSpace(scan.text.charCodeAt(scan.at))) scan.at += 1
 }
 
 function quote(key: string): string {
