@@ -10,7 +10,7 @@ import { decodeTask, encodeCommit } from './encode-task.ts'
 import { createTaskReader, loadTask } from './task-reader.ts'
 
 /** Most effects handed out by one claim. */
-const MAX_CLAIM = 100
+const MAX_CLAIM = 1000
 
 /** Wakes waiters after a commit. */
 export interface TaskEvents {
