@@ -7,6 +7,7 @@
 import type { Approvals, ArgumentCheck, PinCheck, PolicyCheck } from './ports/checks.ts'
 import type { Digest } from './ports/world.ts'
 import type { OutboundCall } from './words/call.ts'
+import { textOfJson } from './words/native.ts'
 import { refused, type Failed } from './words/outcome.ts'
 import type { Decision } from './words/policy.ts'
 
@@ -154,7 +155,7 @@ async function askForApproval(
       endpoint: route.endpoint,
       risk: decision.risk,
       rule: decision.rule,
-      argumentsText: JSON.stringify(call.arguments.value()),
+      argumentsText: textOfJson(call.arguments),
       theirWords: ports.approvals.describe(route),
     },
     decision.approvalTtlMs,
@@ -163,7 +164,7 @@ async function askForApproval(
     'policy',
     'approval_required',
     `this call needs a person's approval (${decision.rule}); nothing was sent. ` +
-      `A person runs: comity approve ${approval.id}  (until ${approval.expiresAt}). Then make the very same call again; it passes once.`,
+      `A person runs: ${ports.approvals.commandFor?.(approval.id) ?? `comity approve ${approval.id}`}  (until ${approval.expiresAt}). Then make the very same call again; it passes once.`,
     approval.id,
   )
   return { kind: 'refused', outcome, argumentsDigest, decision }

@@ -36,4 +36,6 @@ export interface Approvals {
   request(asked: ApprovalCase, ttlMs: number): Promise<Approval>
   /** Our words about the capability's definition for the case, and the peer's description. */
   describe(route: Route): string
+  /** The whole command line that approves this case. Default: `comity approve <id>`. */
+  commandFor?(approvalId: string): string
 }

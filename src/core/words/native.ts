@@ -18,3 +18,18 @@ export interface Native extends JsonText {
   readonly protocol: Protocol
   readonly revision: string
 }
+
+/**
+ * JSON as it was written, for people: numbers keep every digit, unlike those of `value()`.
+ *
+ * @throws URIError when the bytes are not UTF-8; a message that passed a door is.
+ */
+export function textOfJson(json: JsonText): string {
+  // Core has no TextDecoder; percent-decoding is UTF-8 by definition.
+  let escaped = ''
+  for (const byte of json.bytes) {
+    const plain = byte < 0x80 && byte !== 0x25
+    escaped += plain ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, '0')}`
+  }
+  return decodeURIComponent(escaped)
+}

@@ -131,6 +131,7 @@ async function assemble(
     peers: opened.peers,
     ...core,
     agentRoute: (peer) => agentRoute(catalogue, peer),
+    onFault,
     url: () => servedAt,
   }
   const operator: Operator = {
@@ -185,6 +186,8 @@ function createCore(
       find: (asked) => store.approvals.find(asked),
       request: (asked, ttlMs) => store.approvals.request(asked, ttlMs),
       describe: (route) => describe(catalogue.definitionOf(route)),
+      // Whoever decides may stand in any folder.
+      commandFor: (id) => `comity approve ${id} -c ${shellWord(config.file)}`,
     },
     digest,
     upstreamOf: (peer) => byName.get(peer)?.upstream,
@@ -269,6 +272,10 @@ function pinState(store: Store, route: Route): ReturnType<Store['pins']['state']
     { peer: route.peer, endpoint: route.endpoint, ...pinned },
     route.fingerprint,
   )
+}
+
+function shellWord(text: string): string {
+  return /^[\w./+@%:=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** The peer's own description, for the person who approves. */
