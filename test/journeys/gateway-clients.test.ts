@@ -224,7 +224,7 @@ describe.each(Object.entries(CLIENTS))('the official client %s', (kind, connect)
     })
   })
 
-  test('refusals are results that a model can read; an unknown name is -32602', async () => {
+  test('R037: refusals are results that a model can read; an unknown name is -32602', async () => {
     const bad = await client.call('everything_get-sum', { a: 'two', b: 1 })
     expect(bad).toMatchObject({
       isError: true,
@@ -259,7 +259,7 @@ describe.each(Object.entries(CLIENTS))('the official client %s', (kind, connect)
   })
 })
 
-test('a question of the documents server reaches the v2 client, and its answer goes back', async () => {
+test('R055, R062: a question of the documents server reaches the v2 client, and its answer goes back', async () => {
   const client = await CLIENTS['v2 over HTTP']()
   const report = await client.call('docs_export_report', { document: 'handbook/rules.md' })
   await client.close()

@@ -57,7 +57,7 @@ const runs = (peer: string): readonly string[] => linesOf(home.path(peer, 'runs'
 const untilRuns = (peer: string, count: number): Promise<true> =>
   until(`${peer} runs ${count} calls`, () => runs(peer).length >= count || undefined)
 
-test('comity killed in mid-call: the call is unknown, was sent once, its twin is refused until it is settled', async () => {
+test('R148: comity killed in mid-call: the call is unknown, was sent once, its twin is refused until it is settled', async () => {
   const first = await up()
   const call = start(home, ['call', 'bank/slow_transfer', '{"amount":9007199254740993}'])
   running.push(call)
