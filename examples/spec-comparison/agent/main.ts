@@ -16,12 +16,13 @@ import { createHttpServer } from './serve-http.ts'
 import { openTaskDesk } from './task-desk.ts'
 import { openTaskFiles } from './task-files.ts'
 
-const USAGE = `usage: node main.ts --state <folder> --docs <command> [--port <n>] [--pace <ms>]
+const USAGE = `usage: node main.ts --state <folder> --docs <command> [--port <n>] [--pace <ms>] [--until-stdin-ends]
 
   --state <folder>   where the tasks are kept; one agent process for a folder
   --docs <command>   the command line of the documents server, as a JSON array of strings
   --port <n>         the port on 127.0.0.1; 0, the default, takes a free one
   --pace <ms>        how long to pause before each step of the work; default 0
+  --until-stdin-ends stop when standard input ends: no agent outlives the one who started it
 `
 
 interface Arguments {
@@ -30,6 +31,7 @@ interface Arguments {
   readonly port: number
   readonly paceMs: number
   readonly forge: boolean
+  readonly untilStdinEnds: boolean
 }
 
 async function main(): Promise<void> {
@@ -66,6 +68,7 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+  if (given.untilStdinEnds) process.stdin.once('end', stop).resume()
 }
 
 /** @throws Error with what to change. */
@@ -78,6 +81,7 @@ function parseArguments(args: string[]): Arguments {
       port: { type: 'string', default: '0' },
       pace: { type: 'string', default: '0' },
       forge: { type: 'boolean', default: false },
+      'until-stdin-ends': { type: 'boolean', default: false },
     },
   })
   if (values.state === undefined || values.state === '') throw new Error('--state is missing')
@@ -90,7 +94,8 @@ function parseArguments(args: string[]): Arguments {
     throw new Error(`--pace must be 0 to 60000 milliseconds, got ${values.pace}`)
   }
   const docs = parseCommand(values.docs ?? '')
-  return { state: values.state, docs, port, paceMs, forge: values.forge }
+  const { state, forge, 'until-stdin-ends': untilStdinEnds } = values
+  return { state, docs, port, paceMs, forge, untilStdinEnds }
 }
 
 function parseCommand(text: string): readonly string[] {

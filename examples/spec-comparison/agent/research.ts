@@ -110,7 +110,8 @@ function readSide(brief: Brief, side: 'from' | 'to'): Step {
     if (read.state === 'refused') {
       return fail(`I cannot read ${document}. The documents server says: ${read.problem}`)
     }
-    const count = read.reading.text.split('\n').length
+    // As a reader counts: nothing after the last line feed is no line.
+    const count = read.reading.text.replace(/\n$/, '').split('\n').length
     return work(`Read ${document}, version ${read.reading.version}, ${count} lines.`, (draft) => {
       draft.readings[side] = read.reading
     })
