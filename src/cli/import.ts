@@ -93,6 +93,16 @@ function showPlan(terminal: Terminal, plan: ImportPlan): void {
     terminal.line(`\n${host.state.label}: ${host.state.path} would start only:`)
     terminal.line(`  ${visible([plan.hostEntry.command, ...plan.hostEntry.args].join(' '))}`)
   }
+  warnOfSharing(terminal, plan)
+}
+
+/** Each host starts its own process, and a store has one owner at a time. */
+function warnOfSharing(terminal: Terminal, plan: ImportPlan): void {
+  if (plan.hosts.length < 2) return
+  terminal.line(
+    '\nnote: in this version one host at a time can use this store over stdio; the second one to start is told so. ' +
+      'To use several at once, run comity up and point them at its /mcp address.',
+  )
 }
 
 function showLeft(terminal: Terminal, plan: ImportPlan): void {
