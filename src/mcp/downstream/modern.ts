@@ -7,7 +7,6 @@
  * @source MCP 2026-07-28, basic, `_meta` and versioning; transports, Streamable HTTP, server validation
  */
 import type { Principal } from '../../core/words/principal.ts'
-import { toModernResult } from '../wire/codec.ts'
 import { checkMirrorHeaders, decodeHeaderValue, type HeaderBag } from '../wire/headers.ts'
 import { encodeError, encodeResult, type RpcId, type RpcRequest } from '../wire/json-rpc.ts'
 import { JsonFault } from '../wire/json-fault.ts'
@@ -20,7 +19,19 @@ import {
   NAME_PARAM,
   RPC_ERRORS,
 } from '../wire/rev-2026-07-28.ts'
-import { encodeJson, findMember, readValue, scanObject, sliceOf } from '../wire/spans.ts'
+import {
+  encodeJson,
+  findMember,
+  memberEdits,
+  readString,
+  readValue,
+  scanObject,
+  setMembers,
+  sliceOf,
+  splice,
+  type Changes,
+  type Member,
+} from '../wire/spans.ts'
 import {
   badParams,
   faultAnswer,
@@ -163,36 +174,48 @@ function unknownMethod(method: string): Answer {
   return ourError(RPC_ERRORS.methodNotFound, `method not found: ${method.slice(0, 128)}${versions}`)
 }
 
-/** Puts on what modern answers carry. */
+/** Puts on what modern answers carry: one look at the top level, one splice, every other byte as it came. */
 function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   if (made.kind === 'error') return errorReply(request.id, made)
-  const asks = made.resultType === 'input_required'
-  const cacheable = CACHEABLE_METHODS.has(request.method) && !asks
-  const result = toModernResult(made.bytes, {
-    // A peer's own `complete` stays where it is; anything else cannot be what it claims.
-    ...(asks
-      ? { resultType: 'input_required' }
-      : claimsComplete(made.bytes)
-        ? {}
-        : { resultType: 'complete' }),
+  const { bytes } = made
+  const members = scanObject(bytes, undefined, { validated: true })
+  const wanted = made.resultType ?? 'complete'
+  const cacheable = CACHEABLE_METHODS.has(request.method) && wanted === 'complete'
+  const changes: Changes = {
+    // A peer's own word stays where it is; another one cannot be what it claims.
+    ...(stringOf(bytes, members, 'resultType') === wanted
+      ? {}
+      : { resultType: encodeJson(wanted) }),
     // Filtered by principal: never public, whatever the peer allowed.
     ...(cacheable
-      ? { ttlMs: made.ttlMs ?? ttlOf(made.bytes), cacheScope: 'private' as const }
+      ? {
+          ttlMs: encodeJson(made.ttlMs ?? ttlOf(bytes, members)),
+          cacheScope: encodeJson('private'),
+        }
       : {}),
-    serverInfo: encodeJson(door.serverInfo),
-  })
+    _meta: withServerInfo(door, bytes, members),
+  }
+  const object = { start: bytes.indexOf(0x7b), end: bytes.length }
+  const result = splice(bytes, memberEdits(members, object, changes))
   return { status: 200, body: encodeResult(request.id, result) }
 }
 
-function claimsComplete(result: Uint8Array): boolean {
-  const type = findMember(scanObject(result, undefined, { validated: true }), 'resultType')
-  return type === undefined || readValue(result, type.value) === 'complete'
+/** Our name in place of the peer's; a `_meta` that is no object gives way, nothing could be read from it. */
+function withServerInfo(door: Door, bytes: Uint8Array, members: readonly Member[]): Uint8Array {
+  const meta = findMember(members, '_meta')
+  const from = meta?.type === 'object' ? sliceOf(bytes, meta.value) : encodeJson({})
+  return setMembers(from, undefined, { [MODERN_META.serverInfo]: encodeJson(door.serverInfo) })
+}
+
+function stringOf(bytes: Uint8Array, members: readonly Member[], key: string): string | undefined {
+  const member = findMember(members, key)
+  return member?.type === 'string' ? readString(bytes, member.value) : undefined
 }
 
 /** A peer's own hint, 0 when it gave none that can be kept to. */
-function ttlOf(result: Uint8Array): number {
-  const member = findMember(scanObject(result, undefined, { validated: true }), 'ttlMs')
-  const value = member?.type === 'number' ? readValue(result, member.value) : undefined
+function ttlOf(bytes: Uint8Array, members: readonly Member[]): number {
+  const member = findMember(members, 'ttlMs')
+  const value = member?.type === 'number' ? readValue(bytes, member.value) : undefined
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
 }
 
