@@ -5,6 +5,7 @@ import type { JsonText } from '../../core/words/native.ts'
 import type { Handle, Outcome } from '../../core/words/outcome.ts'
 import type { Answer } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
+import { nextMover } from '../../core/words/task.ts'
 import { messageOf } from '../../bridge/skill-as-tool.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
@@ -106,25 +107,15 @@ async function delegateTask(
   input: Parameters<Operator['delegate']>[0],
   live: Live,
 ): Promise<DelegateReport> {
-  const deadlineAt = parts.clock.now() + (input.waitMs ?? DEFAULT_CALL_MS)
-  const route = await parts.agentRoute(input.agent)
-  if (route === undefined)
-    throw new ComityError(
-      'not_found',
-      `no agent called ${input.agent} can be reached; comity ls says why`,
-    )
+  const begunAt = parts.clock.now()
+  const { waitMs } = input
+  const leftMs = (ofMs: number): number => Math.max(1, begunAt + ofMs - parts.clock.now())
+  const route = await agentWithin(parts, input.agent, waitMs, live)
   const args = {
     message: input.message,
     ...(input.data === undefined ? {} : { data: input.data }),
     ...(input.contextId === undefined ? {} : { contextId: input.contextId }),
     ...(input.referenceTaskIds === undefined ? {} : { referenceTaskIds: input.referenceTaskIds }),
-  }
-  // The send goes on when the one who asked for it leaves: a delegation is not canceled by hanging up.
-  const unwatched: Exchange = {
-    signal: new AbortController().signal,
-    stopReason: () => undefined,
-    emit: () => undefined,
-    can: CAN_ANSWER,
   }
   const delegated = await parts.delegate(
     {
@@ -134,41 +125,71 @@ async function delegateTask(
       native: messageOf(args),
       arguments: jsonTextOf(args),
       door: 'operator',
-      deadlineAt,
+      // The end of a wait is no outcome: the send goes on after it, and its answer is taken when it comes.
+      deadlineAt: begunAt + Math.max(waitMs ?? 0, DEFAULT_CALL_MS),
       trace: {},
       ...(input.insist === undefined ? {} : { insist: input.insist }),
       ...(input.contextId === undefined ? {} : { contextId: input.contextId }),
     },
-    unwatched,
+    UNWATCHED,
   )
-  const { task } = delegated
+  const { callId, task } = delegated
+  delegated.reply.catch((error: unknown) => parts.onFault(`delegation ${callId}`, error))
   if (task === undefined) {
     const { outcome } = await delegated.reply
-    return { callId: delegated.callId, outcome: reportOutcome(outcome) }
+    return { callId, outcome: reportOutcome(outcome) }
   }
+  const patienceMs = waitMs ?? input.acceptMs
   const reply =
-    input.waitMs === undefined && input.acceptMs === undefined
+    patienceMs === undefined
       ? undefined
-      : await raced(delegated.reply, input.waitMs ?? input.acceptMs ?? 0, live.signal)
+      : await raced(delegated.reply, leftMs(patienceMs), live.signal)
   if (reply?.outcome.state === 'answered') {
-    return {
-      callId: delegated.callId,
-      outcome: reportOutcome(reply.outcome),
-      answerText: reply.outcome.text,
-    }
+    const { outcome } = reply
+    return { callId, outcome: reportOutcome(outcome), answerText: outcome.text }
   }
-  const waited = await waitForTask(
-    parts,
-    task.id,
-    input.waitMs === undefined ? 0 : deadlineAt - parts.clock.now(),
-    live,
-  )
   return {
-    callId: delegated.callId,
+    callId,
     outcome:
       reply === undefined ? { state: 'submitted', ran: 'unknown' } : reportOutcome(reply.outcome),
-    task: waited,
+    task: await waitForTask(parts, task.id, waitMs === undefined ? 0 : leftMs(waitMs), live),
   }
+}
+
+/** The send goes on when the one who asked for it leaves: a delegation is not canceled by hanging up. */
+const UNWATCHED: Exchange = {
+  signal: new AbortController().signal,
+  stopReason: () => undefined,
+  emit: () => undefined,
+  can: { form: true, url: true, sampling: false, roots: false },
+}
+
+/** An agent's route as soon as its card is known; the card is part of what the caller's deadline bounds. */
+async function agentWithin(
+  parts: HostParts,
+  agent: string,
+  waitMs: number | undefined,
+  live: Live,
+): Promise<Route> {
+  const looking = parts.agentRoute(agent)
+  const known = await (waitMs === undefined
+    ? looking
+    : raced(
+        looking.then((route) => route ?? 'none'),
+        waitMs,
+        live.signal,
+      ))
+  if (known === undefined && waitMs !== undefined)
+    throw new ComityError(
+      'not_found',
+      `the card of ${agent} was not there within the wait; nothing was sent. comity ls says how it is reached`,
+    )
+  if (known === undefined || known === 'none')
+    throw new ComityError(
+      'not_found',
+      `no agent called ${agent} can be reached; comity ls says why`,
+    )
+  return known
 }
 
 /** Waits for a task to end or ask, at most `waitMs`, telling every change; the work goes on either way. */
@@ -178,8 +199,7 @@ export async function waitForTask(
   waitMs: number,
   live: Live,
 ): Promise<ReturnType<typeof reportTask>> {
-  const stop =
-    waitMs <= 0 ? AbortSignal.abort() : AbortSignal.any([live.signal, AbortSignal.timeout(waitMs)])
+  const stop = waitMs <= 0 ? AbortSignal.abort() : AbortSignal.any([live.signal, timeoutOf(waitMs)])
   let state: string | undefined
   const task = await parts.resume.wait(taskId, LOCAL, stop, (seen) => {
     if (seen.state !== state && waitMs > 0)
@@ -192,8 +212,8 @@ export async function waitForTask(
     state = seen.state
   })
   if (task === undefined) throw new ComityError('not_found', `no task ${taskId}`)
-  const resting = ['agent'].includes(reportTask(task).next) || task.verdict.state === 'pending'
-  return reportTask(task, waitMs > 0 && resting ? 'still_working' : 'over')
+  const goesOn = nextMover(task.state) === 'agent' || task.verdict.state === 'pending'
+  return reportTask(task, waitMs > 0 && goesOn ? 'still_working' : 'over')
 }
 
 async function routeTo(parts: HostParts, target: string): Promise<Route> {
@@ -298,15 +318,21 @@ function reportCall({
   }
 }
 
+/** Timers hold less than 25 days; a longer wait is as good as that. */
+function timeoutOf(ms: number): AbortSignal {
+  return AbortSignal.timeout(Math.min(Math.max(1, ms), 0x7fffffff))
+}
+
 /** `promise`, or undefined when the time or the signal is first. */
 async function raced<T>(
   promise: Promise<T>,
   ms: number,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(ms)])
+  const stop = AbortSignal.any([signal, timeoutOf(ms)])
   return new Promise((resolve, reject) => {
-    stop.addEventListener('abort', () => resolve(undefined), { once: true })
     promise.then(resolve, reject)
+    if (stop.aborted) resolve(undefined)
+    else stop.addEventListener('abort', () => resolve(undefined), { once: true })
   })
 }

@@ -22,6 +22,8 @@ export interface HostParts {
   readonly delegate: Delegate
   readonly resume: Resume
   agentRoute(peer: string): Promise<Route | undefined>
+  /** Told of faults that no caller waits for. */
+  onFault(what: string, error: unknown): void
   /** Where callers reach this host, once it serves. */
   url(): string | undefined
 }
