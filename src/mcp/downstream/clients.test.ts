@@ -9,8 +9,8 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
-import { LOCAL, openTestDoor } from './test-door.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
+import { LOCAL, openTestDoor } from './testing/test-door.ts'
 
 const CAPABILITIES: readonly Scripted[] = [
   {

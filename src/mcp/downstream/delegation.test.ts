@@ -7,9 +7,9 @@ import type { Question } from '../../core/words/question.ts'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { DoorLimits } from './options.ts'
-import { createScriptedAgent, DELEGATE_TOOL, HANDLE } from './scripted-agent.ts'
-import { createScriptedHouse } from './scripted-house.ts'
-import { dig, eventsOf, modernMeta, openTestDoor, postModern, until } from './test-door.ts'
+import { createScriptedAgent, DELEGATE_TOOL, HANDLE } from './testing/scripted-agent.ts'
+import { createScriptedHouse } from './testing/scripted-house.ts'
+import { dig, eventsOf, modernMeta, openTestDoor, postModern, until } from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

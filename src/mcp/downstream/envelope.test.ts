@@ -5,7 +5,7 @@ import type { Outcome } from '../../core/words/outcome.ts'
 import type { QuestionKind } from '../../core/words/question.ts'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
 import {
   dig,
   initialize,
@@ -13,7 +13,7 @@ import {
   openTestDoor,
   postModern,
   type TestDoorOptions,
-} from './test-door.ts'
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
 import {
   dig,
   eventsOf,
@@ -18,7 +18,7 @@ import {
   readResponse,
   type TestDoorOptions,
   until,
-} from './test-door.ts'
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Exchange } from '../../core/ports/upstream.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
-import { initialize, openTestDoor, postModern, until } from './test-door.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
+import { initialize, openTestDoor, postModern, until } from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
 import {
   dig,
   initialize,
@@ -10,7 +10,7 @@ import {
   readResponse,
   until,
   type TestDoorOptions,
-} from './test-door.ts'
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

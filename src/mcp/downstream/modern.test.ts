@@ -2,8 +2,14 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
-import { dig, modernMeta, openTestDoor, postModern, type TestDoorOptions } from './test-door.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
+import {
+  dig,
+  modernMeta,
+  openTestDoor,
+  postModern,
+  type TestDoorOptions,
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

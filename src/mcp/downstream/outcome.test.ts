@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
 import { mcpNative } from '../wire/native.ts'
-import { completed, createScriptedHouse, type Scripted } from './scripted-house.ts'
-import { dig, openTestDoor, postModern } from './test-door.ts'
+import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
+import { dig, openTestDoor, postModern } from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

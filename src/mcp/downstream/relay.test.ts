@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { NewCall } from '../../core/words/call.ts'
-import { completed, createScriptedHouse } from './scripted-house.ts'
-import type { HttpServer } from './serve-http.ts'
-import { initialize, MODERN_HEADERS, modernMeta, openTestDoor } from './test-door.ts'
+import { completed, createScriptedHouse } from './testing/scripted-house.ts'
+import type { HttpServer } from './testing/serve-http.ts'
+import { initialize, MODERN_HEADERS, modernMeta, openTestDoor } from './testing/test-door.ts'
 
 let server: HttpServer
 let legacyHeaders: Record<string, string>

@@ -7,9 +7,9 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import { dig, modernMeta } from './test-door.ts'
+import { dig, modernMeta } from './testing/test-door.ts'
 
-const SCRIPT = new URL('./scripted-stdio.ts', import.meta.url).pathname
+const SCRIPT = new URL('./testing/scripted-stdio.ts', import.meta.url).pathname
 const LAUNCH = { command: process.execPath, args: [SCRIPT] }
 
 const closers: (() => unknown)[] = []

@@ -1,8 +1,8 @@
 /** A process for tests: a scripted house behind the stdio door of its own standard streams. */
-import { LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
-import { serveStdio } from './stdio.ts'
+import { LEGACY_REVISION } from '../../wire/rev-2025-11-25.ts'
+import { serveStdio } from '../stdio.ts'
 import { completed, createScriptedHouse } from './scripted-house.ts'
-import { mcpNative } from './visit.ts'
+import { mcpNative } from '../visit.ts'
 
 const PROGRESS = mcpNative(
   new TextEncoder().encode('{"progressToken":1,"progress":1}'),

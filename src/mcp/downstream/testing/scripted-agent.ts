@@ -1,14 +1,14 @@
 /**
  * Delegation for tests: a desk with tasks in memory that a test moves by hand, over the ports of core.
  */
-import type { Dispatched, TaskDesk } from '../../core/ports/doors.ts'
-import type { CancelReport, Exchange } from '../../core/ports/upstream.ts'
-import type { Artifact } from '../../core/words/artifact.ts'
-import type { NewCall } from '../../core/words/call.ts'
-import type { Outcome } from '../../core/words/outcome.ts'
-import type { Answer } from '../../core/words/question.ts'
-import { isTerminal, type TaskRecord } from '../../core/words/task.ts'
-import type { Delegation } from './options.ts'
+import type { Dispatched, TaskDesk } from '../../../core/ports/doors.ts'
+import type { CancelReport, Exchange } from '../../../core/ports/upstream.ts'
+import type { Artifact } from '../../../core/words/artifact.ts'
+import type { NewCall } from '../../../core/words/call.ts'
+import type { Outcome } from '../../../core/words/outcome.ts'
+import type { Answer } from '../../../core/words/question.ts'
+import { isTerminal, type TaskRecord } from '../../../core/words/task.ts'
+import type { Delegation } from '../options.ts'
 import type { Scripted } from './scripted-house.ts'
 
 export const DELEGATE_TOOL: Scripted = {

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createHttpDoor, type HttpDoorOptions } from './http.ts'
-import type { DoorPorts } from './options.ts'
+import { createHttpDoor, type HttpDoorOptions } from '../http.ts'
+import type { DoorPorts } from '../options.ts'
 
 export interface ServeHttpOptions extends HttpDoorOptions {
   /** Default 127.0.0.1. Another address needs `allowedHosts` and an `authenticate` that checks. */

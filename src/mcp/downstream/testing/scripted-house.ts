@@ -3,16 +3,16 @@
  *
  * It keeps every call that reaches it, so that a test can say what arrived and that nothing did.
  */
-import type { Catalogue, ListedItem, ListKind } from '../../core/ports/catalogue.ts'
-import type { Dispatch, Dispatched } from '../../core/ports/doors.ts'
-import type { Exchange } from '../../core/ports/upstream.ts'
-import type { NewCall } from '../../core/words/call.ts'
-import type { Outcome } from '../../core/words/outcome.ts'
-import type { Principal } from '../../core/words/principal.ts'
-import type { Route } from '../../core/words/route.ts'
-import { jsonText, mcpNative } from '../wire/native.ts'
-import { LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
-import { encodeJson } from '../wire/spans.ts'
+import type { Catalogue, ListedItem, ListKind } from '../../../core/ports/catalogue.ts'
+import type { Dispatch, Dispatched } from '../../../core/ports/doors.ts'
+import type { Exchange } from '../../../core/ports/upstream.ts'
+import type { NewCall } from '../../../core/words/call.ts'
+import type { Outcome } from '../../../core/words/outcome.ts'
+import type { Principal } from '../../../core/words/principal.ts'
+import type { Route } from '../../../core/words/route.ts'
+import { jsonText, mcpNative } from '../../wire/native.ts'
+import { LEGACY_REVISION } from '../../wire/rev-2025-11-25.ts'
+import { encodeJson } from '../../wire/spans.ts'
 
 /** One capability and what it does. */
 export interface Scripted {

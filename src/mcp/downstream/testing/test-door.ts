@@ -1,7 +1,7 @@
 /** An HTTP door on a free port around a scripted house, and raw ways to talk to it, for tests. */
 import { connect } from 'node:net'
-import type { Principal } from '../../core/words/principal.ts'
-import type { Delegation, DoorLimits } from './options.ts'
+import type { Principal } from '../../../core/words/principal.ts'
+import type { Delegation, DoorLimits } from '../options.ts'
 import type { ScriptedHouse } from './scripted-house.ts'
 import { serveHttp, type HttpServer } from './serve-http.ts'
 
