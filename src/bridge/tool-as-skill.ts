@@ -6,6 +6,7 @@
 import type { NewCall } from '../core/words/call.ts'
 import type { ArtifactChunk, ArtifactPart } from '../core/words/artifact.ts'
 import type { Native } from '../core/words/native.ts'
+import { memberText } from './native-text.ts'
 
 /** A skill call as MCP `params`; the arguments' bytes stay as they came. */
 export function toolRequest(call: NewCall): Native {
@@ -35,13 +36,9 @@ export function resultAsArtifact(result: Native): {
   const parts: ArtifactPart[] = content.flatMap((block, index) =>
     partOf(asRecord(block), index, dropped),
   )
-  if ('structuredContent' in value) {
-    parts.push({
-      kind: 'data',
-      json: JSON.stringify(value['structuredContent']),
-      mediaType: 'application/json',
-    })
-  }
+  const structured = memberText(result.bytes, 'structuredContent')
+  if (structured !== undefined)
+    parts.push({ kind: 'data', json: structured, mediaType: 'application/json' })
   // An artifact has at least one part; a tool that returned nothing still returned.
   if (parts.length === 0) parts.push({ kind: 'text', text: '' })
   return {

@@ -122,6 +122,25 @@ test('a tool result becomes one artifact with at least one part; what has no pla
   expect(empty).toMatchObject({ artifacts: [{ parts: [{ kind: 'text', text: '' }] }] })
 })
 
+test('numbers of a structured result keep their digits on the way to an artifact', () => {
+  const bytes = new TextEncoder().encode(
+    '{"content":[],"structuredContent":{"id":9007199254740993,"rate":1.10}}',
+  )
+  const result = {
+    protocol: 'mcp',
+    revision: '',
+    bytes,
+    value: () => JSON.parse(new TextDecoder().decode(bytes)) as unknown,
+  } as const
+  const { value } = translator.outcome(
+    { state: 'completed', native: result, toolError: false },
+    'a2a',
+  )
+  expect(value).toMatchObject({
+    artifacts: [{ parts: [{ kind: 'data', json: '{"id":9007199254740993,"rate":1.10}' }] }],
+  })
+})
+
 test('the same protocol on both sides is left alone', () => {
   const native = nativeOf('mcp', '', { content: [] })
   const outcome = { state: 'completed', native, toolError: false } as const

@@ -51,7 +51,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   }
   const mcp = createHttpDoor(host.doorPorts, common)
-  const a2a = createA2aDoor(host.publishedPorts, common)
+  const a2a = createA2aDoor(host.publishedPorts, { ...common, secured: tokens !== undefined })
 
   const app = Fastify({ bodyLimit: 1, forceCloseConnections: true, exposeHeadRoutes: false })
   // The doors read bodies themselves, under their own limits.
