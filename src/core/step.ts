@@ -83,6 +83,9 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
 function owed(from: TaskState, to: TaskState, judge: boolean): readonly Effect[] | undefined {
   if (judge) return [{ do: 'judge' }]
   if (to === 'unknown') return from === 'unknown' ? undefined : [{ do: 'find' }]
+  // A task that waits for an answer is looked at now and then: its agent may go on without one.
+  if (to === 'input_required')
+    return isFollowed(from) || from === to ? undefined : [{ do: 'follow' }]
   if (!isFollowed(to)) return []
   return isFollowed(from) ? undefined : [{ do: 'follow' }]
 }

@@ -4,9 +4,9 @@
  * The pump of journey 2: it feeds what a peer's follower yields into resume. Peers never call core.
  */
 import type { Claimed, Tasks } from '../core/ports/tasks.ts'
-import type { UpstreamOf } from '../core/ports/upstream.ts'
+import type { UpstreamOf, Work } from '../core/ports/upstream.ts'
 import type { Resume } from '../core/resume.ts'
-import { isTerminal } from '../core/words/task.ts'
+import { isTerminal, type TaskNews, type TaskRecord } from '../core/words/task.ts'
 
 export interface WorkerPorts {
   readonly tasks: Tasks
@@ -27,10 +27,14 @@ export interface WorkerOptions {
   readonly owner: string
   /** How often due work is looked for without a poke, milliseconds. */
   readonly everyMs: number
+  /** How long a claim holds without a sign of life, milliseconds. Default 60 s. */
+  readonly leaseMs?: number
+  /** How often a task that waits for an answer is looked at, milliseconds. Default 60 s. */
+  readonly waitingMs?: number
 }
 
-const LEASE_MS = 60_000
-const AT_ONCE = 64
+/** Effects at work together. A follower is mostly asleep, so this bounds memory and sockets, not work. */
+const AT_ONCE = 512
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000]
 
 export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Workers {
@@ -41,14 +45,12 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
   let again = false
 
   const run = async (claimed: Claimed): Promise<void> => {
-    const key = `${claimed.effect.do} ${claimed.task.id}`
+    const key = keyOf(claimed)
     try {
-      const done = await runEffect(ports, claimed, stop.signal)
-      if (done) {
-        tries.delete(key)
-        await ports.tasks.done(claimed)
-        return
-      }
+      const end = await runEffect(ports, claimed, stop.signal)
+      if (end !== 'again') tries.delete(key)
+      if (end === 'done') return await ports.tasks.done(claimed)
+      if (end === 'waits') return await ports.tasks.postpone(claimed, options.waitingMs ?? 60_000)
     } catch (error) {
       if (stop.signal.aborted) return
       ports.onFault(key, error)
@@ -56,21 +58,23 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
     if (stop.signal.aborted) return
     const count = tries.get(key) ?? 0
     tries.set(key, count + 1)
-    await ports.tasks.postpone(claimed, RETRY_MS[Math.min(count, RETRY_MS.length - 1)] ?? 30_000)
+    const delayMs = RETRY_MS[Math.min(count, RETRY_MS.length - 1)] ?? 30_000
+    await ports.tasks.postpone(claimed, delayMs)
   }
 
   const claim = async (): Promise<void> => {
     do {
       again = false
-      const claimed = await ports.tasks.claim(options.owner, AT_ONCE - running.size, LEASE_MS)
+      const free = AT_ONCE - running.size
+      const claimed = await ports.tasks.claim(options.owner, free, options.leaseMs ?? 60_000)
       for (const one of claimed) {
-        const key = `${one.effect.do} ${one.task.id}`
-        // A lease that ran out under a follower of ours is taken again by us: the one that runs goes on.
+        const key = keyOf(one)
+        // The lease of a quiet follower of ours ran out and is ours again, under the same fence: it goes on.
         if (running.has(key)) continue
-        const promise = run(one)
+        const ended = run(one)
           .catch((error: unknown) => ports.onFault(key, error))
           .finally(() => running.delete(key))
-        running.set(key, promise)
+        running.set(key, ended)
       }
     } while (again && !stop.signal.aborted)
   }
@@ -101,54 +105,79 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
   }
 }
 
-/** @returns true when the effect is done, false when it should be tried again later. */
-async function runEffect(
-  ports: WorkerPorts,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const work = ports.upstreamOf(claimed.task.peer)?.work
-  switch (claimed.effect.do) {
-    case 'judge':
-      await ports.resume.judge(claimed)
-      return true
-    case 'find':
-      return work === undefined ? false : find(ports, claimed, signal)
-    case 'follow':
-      return work === undefined ? false : follow(ports, claimed, signal)
-  }
+/** - `waits`: done until somebody answers; looked at now and then. - `again`: not done, to be tried later. */
+type End = 'done' | 'waits' | 'again'
+
+function keyOf({ effect, task }: Claimed): string {
+  return `${effect.do} ${task.id}`
 }
 
-async function follow(ports: WorkerPorts, claimed: Claimed, signal: AbortSignal): Promise<boolean> {
-  const { task, fence } = claimed
+async function runEffect(ports: WorkerPorts, claimed: Claimed, signal: AbortSignal): Promise<End> {
+  const { task, effect } = claimed
+  if (effect.do === 'judge') {
+    await ports.resume.judge(claimed)
+    return 'done'
+  }
+  // A call served as a task belongs to whoever answers it: there is nothing to follow at its peer.
+  if (task.handle !== undefined && task.handle.kind !== 'a2a_task') return 'done'
   const work = ports.upstreamOf(task.peer)?.work
-  if (work === undefined || task.handle === undefined || isTerminal(task.state)) return true
+  if (work === undefined) return 'again'
+  return effect.do === 'find'
+    ? find(ports, work, claimed, signal)
+    : follow(ports, work, claimed, signal)
+}
+
+async function follow(
+  ports: WorkerPorts,
+  work: Work,
+  claimed: Claimed,
+  signal: AbortSignal,
+): Promise<End> {
+  const { task } = claimed
+  if (task.handle === undefined || isTerminal(task.state)) return 'done'
+  let waits = task.state === 'input_required'
   for await (const news of work.follow(task.handle, task.cursor, signal)) {
-    if ((await ports.resume.news(task.id, news, fence)) === 'stop') return true
+    // What was read of a waiting task may be older than an answer that is being given: no news is left out.
+    if (task.state === 'input_required' && asksTheSame(task, news)) return 'waits'
+    waits = news.kind !== 'artifact' && news.outcome.state === 'input_required'
+    if ((await ports.resume.news(task.id, news, claimed.fence)) === 'stop')
+      return waits ? 'waits' : 'done'
   }
   // Ended without a resting state: the agent could not be reached, or the stream broke. Follow on later.
-  return false
+  return waits ? 'waits' : 'again'
+}
+
+function asksTheSame(task: TaskRecord, news: TaskNews): boolean {
+  if (news.kind === 'artifact' || news.outcome.state !== 'input_required') return false
+  const { questions } = news.outcome
+  const known = new Set(task.questions.map((question) => question.key))
+  return questions.length === known.size && questions.every((question) => known.has(question.key))
 }
 
 /** A first send whose answer was lost: found, it is followed; proven absent, it never ran; else it stays unknown. */
-async function find(ports: WorkerPorts, claimed: Claimed, signal: AbortSignal): Promise<boolean> {
-  const { task, fence } = claimed
-  const work = ports.upstreamOf(task.peer)?.work
-  if (work === undefined || task.state !== 'unknown') return true
+async function find(
+  ports: WorkerPorts,
+  work: Work,
+  claimed: Claimed,
+  signal: AbortSignal,
+): Promise<End> {
+  const { task } = claimed
+  if (task.state !== 'unknown') return 'done'
   const found = await work.find(task.callId, Date.parse(task.createdAt), signal)
-  if (found === 'cannot_tell') return true
-  if (found === 'absent') {
-    const detail = "the agent's own list proves that the message never arrived; nothing ran"
-    await ports.resume.news(
-      task.id,
-      {
-        kind: 'status',
-        outcome: { state: 'failed', origin: 'transport', ran: 'no', code: 'not_sent', detail },
-      },
-      fence,
-    )
-    return true
-  }
-  await ports.resume.news(task.id, found.found, fence)
-  return true
+  if (signal.aborted) return 'again'
+  if (found === 'cannot_tell') return 'done'
+  const news: TaskNews = found === 'absent' ? ABSENT : found.found
+  await ports.resume.news(task.id, news, claimed.fence)
+  return 'done'
+}
+
+const ABSENT: TaskNews = {
+  kind: 'status',
+  outcome: {
+    state: 'failed',
+    origin: 'transport',
+    ran: 'no',
+    code: 'not_sent',
+    detail: "the agent's own list proves that the message never arrived; nothing ran",
+  },
 }

@@ -1,5 +1,6 @@
 /**
  * Leases: one writer a task. A claim counts the task's fence up; whoever comes back with an older number is refused.
+ * An owner that claims anew what it still holds keeps its number: a quiet worker of its own is not fenced off by it.
  *
  * The lease is the task's, not the effect's, so two effects of one task never run at the same time.
  */
@@ -45,7 +46,8 @@ function takeLease(
 ): number {
   const lease = writer.get(
     `INSERT INTO leases (task_id, fence, owner, until, lease_ms) VALUES (:taskId, 1, :owner, :until, :leaseMs)
-     ON CONFLICT (task_id) DO UPDATE SET fence = fence + 1, owner = excluded.owner,
+     ON CONFLICT (task_id) DO UPDATE SET
+       fence = fence + CASE WHEN owner = excluded.owner THEN 0 ELSE 1 END, owner = excluded.owner,
        until = excluded.until, lease_ms = excluded.lease_ms
      RETURNING fence`,
     { taskId, owner: claim.owner, until: writer.now + claim.leaseMs, leaseMs: claim.leaseMs },
