@@ -118,13 +118,15 @@ async function answerTask(
         : refused('transport', 'not_sent', detail)
     })
   await ports.ledger.settle(call.callId, outcome, { barrier: true })
-  if (outcome.state !== 'failed' && outcome.state !== 'unknown') {
+  const ofTask = outcome.state !== 'failed' || outcome.handle !== undefined
+  if (ofTask && outcome.state !== 'unknown') {
     // The reply to the answer is consumed as it came; the follower then reads the authoritative task again.
     await takeNews(ports, taskId, {
       kind: 'status',
       outcome: outcome.state === 'answered' ? stillWorking(task, outcome.text) : outcome,
     })
-  } else if (outcome.state === 'unknown') {
+  } else if (outcome.state === 'unknown' || outcome.origin === 'peer') {
+    // An agent may also refuse an answer because its task has moved on.
     await refollow(ports, taskId)
   }
   return { outcome, task: (await ports.tasks.load(taskId, by.principal)) ?? task }

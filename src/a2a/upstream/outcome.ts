@@ -52,6 +52,7 @@ export function outcomeOfStatus(reading: StatusReading): Outcome {
         ran: 'yes',
         code: 'peer_error',
         detail: words === '' ? 'the agent says its task failed and does not say why' : words,
+        handle,
         native,
       }
     case 'TASK_STATE_REJECTED':

@@ -54,6 +54,8 @@ export interface Failed {
   /** Our words: what was expected, what came, what to change. */
   readonly detail: string
   readonly approvalId?: string
+  /** Of the peer's task, when it is that task which failed. */
+  readonly handle?: Handle
   /** The peer's own error object, when it sent one. */
   readonly native?: Native
 }
