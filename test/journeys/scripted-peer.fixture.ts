@@ -35,6 +35,9 @@ async function callTool(id: unknown, params: Readonly<Record<string, unknown>>):
   const name = String(params['name'])
   appendFileSync(inFolder('runs'), `${name} ${JSON.stringify(params['arguments'] ?? {})}\n`)
   if (name === 'die') process.exit(9)
+  if (name === 'fails') {
+    return { content: [{ type: 'text', text: 'out of ink' }], isError: true }
+  }
   if (name === 'link') {
     const uri = 'linked://only/by/link'
     return { content: [{ type: 'resource_link', uri, name: 'linked' }] }
