@@ -55,7 +55,9 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
 
 /** The notification for this caller: its own token, only what it asked for. */
 function encodeEvent(visit: Visit, event: CallEvent): Uint8Array | undefined {
-  const { bytes } = event.native
+  const { bytes, protocol } = event.native
+  // News of an agent's work are told as its task's; as MCP notifications its bytes would mean nothing.
+  if (protocol !== 'mcp') return undefined
   switch (event.kind) {
     case 'progress': {
       const token = visit.meta.progressToken

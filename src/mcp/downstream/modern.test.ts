@@ -247,6 +247,24 @@ describe('mirrored arguments', () => {
     if (status === 400) expect(dig(answer.body, 'error', 'code')).toBe(-32020)
   })
 
+  test('a call waits for the listing once, then the annotations are known by fingerprint', async () => {
+    const { url, house } = await open([region])
+    let listings = 0
+    const { list } = house.catalogue
+    house.catalogue.list = (kind, principal) => {
+      listings += 1
+      return list(kind, principal)
+    }
+    const call = { name: 'region', arguments: { zone: 'eu' } }
+    const statuses: number[] = []
+    for (const zone of ['eu', 'us', 'eu']) {
+      const headers = { 'mcp-param-zone': zone }
+      statuses.push((await postModern(url, 'tools/call', call, { headers })).status)
+    }
+
+    expect([statuses, listings]).toEqual([[200, 400, 200], 1])
+  })
+
   test('a tool whose annotations are unusable is not listed', async () => {
     const broken: Scripted = {
       kind: 'tool',

@@ -9,6 +9,7 @@ import type { Clock } from '../../core/ports/world.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
+import type { ParamHeaders } from '../wire/headers.ts'
 import { createSeal, type Seal } from './seal.ts'
 
 /** What stands behind the doors. */
@@ -96,6 +97,8 @@ export interface Door {
   readonly offers: ReadonlySet<Offer>
   readonly limits: DoorLimits
   readonly report: (fault: unknown) => void
+  /** Header annotations of tools that were called, by name, endpoint and fingerprint; a cache, nothing else. */
+  readonly annotations: Map<string, ParamHeaders>
 }
 
 const DEFAULT_LIMITS: DoorLimits = {
@@ -131,5 +134,6 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
     offers: new Set(options.offers ?? ['tools', 'resources', 'prompts', 'logging']),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     report: options.report ?? (() => undefined),
+    annotations: new Map(),
   }
 }

@@ -135,6 +135,19 @@ describe('bare lines', () => {
     expect(await pipe.next()).toMatchObject({ id: 1, error: { code: -32602 } })
   })
 
+  test('a reader that is gone ends the door, and stops what still runs for it', async () => {
+    const pipe = openPipe()
+    pipe.send({ id: 1, method: 'tools/call', params: modern('desk_sleep', { ms: 60_000 }) })
+    pipe.send({ id: 2, method: 'ping' })
+    expect(dig(await pipe.next(), 'id')).toBe(2)
+    pipe.child.stdout.destroy()
+    pipe.send({ id: 3, method: 'ping' })
+
+    expect(await pipe.stderr()).toBe('stopped: caller_canceled')
+    const [code] = await pipe.exited
+    expect(code).toBe(0)
+  })
+
   test('at the end of input running requests still answer, and the process ends by itself', async () => {
     const pipe = openPipe()
     pipe.send({ id: 1, method: 'tools/call', params: modern('desk_sleep', { ms: 100 }) })

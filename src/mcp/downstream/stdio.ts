@@ -97,9 +97,9 @@ export function serveStdio(ports: DoorPorts, options: StdioDoorOptions): StdioDo
     input.on('data', lines.push)
     input.once('end', resolve)
     input.once('close', resolve)
-    input.once('error', () => resolve())
+    input.on('error', () => resolve())
     // A reader that is gone: nobody is left to answer.
-    output.once('error', () => {
+    output.on('error', () => {
       broken.abort()
       closing.abort('caller_canceled')
       resolve()

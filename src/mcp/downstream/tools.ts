@@ -5,6 +5,7 @@
  */
 import type { Principal } from '../../core/words/principal.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import type { Route } from '../../core/words/route.ts'
 import { jsonText } from '../wire/native.ts'
 import { checkParamHeaders, readParamHeaders, type ParamHeaders } from '../wire/headers.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -29,7 +30,7 @@ export async function callTool(door: Door, visit: Visit): Promise<Answer> {
   }
   const route = await door.ports.catalogue.resolve('tool', name, visit.principal)
   if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
-  const mismatch = await checkArgumentHeaders(door, visit, name, args)
+  const mismatch = await checkArgumentHeaders(door, visit, route, args)
   if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
   if (route.kind === 'agent' && door.ports.delegation !== undefined) {
     return delegateTool(door, door.ports.delegation, visit, route, args)
@@ -69,21 +70,32 @@ export function paramHeadersOf(definition: JsonText): ParamHeaders {
 async function checkArgumentHeaders(
   door: Door,
   visit: Visit,
-  name: string,
+  route: Route,
   args: JsonText,
 ): Promise<string | undefined> {
   if (visit.headers === undefined || visit.era === 'legacy') return undefined
-  const definition = await definitionOf(door, name, visit.principal)
-  const annotations = definition === undefined ? NO_HEADERS : paramHeadersOf(definition)
+  const annotations = await annotationsFor(door, route, visit.principal)
   if (!annotations.ok || annotations.headers.length === 0) return undefined
   return checkParamHeaders(annotations.headers, args.value(), visit.headers)
 }
 
-async function definitionOf(
+/** Definitions that are remembered; beyond, all are read again. */
+const MAX_REMEMBERED = 10_000
+
+/** Known by fingerprint, so that a call never waits for a listing twice, nor for peers that are not its own. */
+async function annotationsFor(
   door: Door,
-  name: string,
+  route: Route,
   principal: Principal,
-): Promise<JsonText | undefined> {
+): Promise<ParamHeaders> {
+  const key = `${route.exposed}\u0000${route.endpoint}\u0000${route.fingerprint}`
+  const known = door.annotations.get(key)
+  if (known !== undefined) return known
   const { items } = await door.ports.catalogue.list('tool', principal)
-  return items.find((item) => item.exposed === name)?.definition
+  const definition = items.find((item) => item.exposed === route.exposed)?.definition
+  if (definition === undefined) return NO_HEADERS
+  const read = paramHeadersOf(definition)
+  if (door.annotations.size >= MAX_REMEMBERED) door.annotations.clear()
+  door.annotations.set(key, read)
+  return read
 }
