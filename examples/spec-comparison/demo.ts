@@ -4,7 +4,7 @@
  * The stage: starts the agent and the host, each as its own process, prints what the host tells,
  * and kills one of them half way when asked to.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { writeComityYaml } from './host/comity-yaml.ts'
@@ -54,6 +54,8 @@ interface Stage {
 const PACE_MS = 120
 /** After so many news of the agent at work it has read one list and not compared. */
 const HALF_WAY = 3
+/** Marks a folder as the demo's own. */
+const MARK = 'MADE-BY-DEMO'
 const DEFAULT_OUT = join(import.meta.dirname, 'out')
 
 async function main(options: Options): Promise<number> {
@@ -84,8 +86,7 @@ async function main(options: Options): Promise<number> {
 
 async function setStage({ out, forge, criteria }: Options): Promise<Stage> {
   const input = findInput()
-  rmSync(out, { recursive: true, force: true })
-  mkdirSync(out, { recursive: true })
+  emptyFolder(out)
   const print = createPrinter()
   print.title(
     `What does MCP ${REVISIONS[1]} ask of ${input.target.name} ${input.target.version}?`,
@@ -127,6 +128,17 @@ async function setStage({ out, forge, criteria }: Options): Promise<Stage> {
     },
   }
   return stage
+}
+
+/** @throws Error rather than emptying a folder that an earlier run did not make. */
+function emptyFolder(out: string): void {
+  mkdirSync(out, { recursive: true })
+  if (readdirSync(out).length > 0 && !existsSync(join(out, MARK))) {
+    throw new Error(`${out} is not a folder of the demo; give an empty one with --out`)
+  }
+  rmSync(out, { recursive: true })
+  mkdirSync(out)
+  writeFileSync(join(out, MARK), 'Everything here is made anew by every run of the demo.\n')
 }
 
 async function killHalfWay(stage: Stage, { killAgent, killHost }: Options): Promise<void> {
@@ -178,4 +190,10 @@ function readOptions(): Options | undefined {
 }
 
 const options = readOptions()
-process.exitCode = options === undefined ? 2 : await main(options)
+try {
+  process.exitCode = options === undefined ? 2 : await main(options)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error))
+  // At once: an agent that is up keeps this process alive, and ends with it.
+  process.exit(2)
+}

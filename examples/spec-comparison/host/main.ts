@@ -4,13 +4,14 @@
  * Tells each step to the process that started it and exits with the verdict: 0 accepted or not
  * judged, 1 refused. Killed and started again with the same folder, it goes on where it was.
  */
+import { appendFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createHost, type HostJudge, type Operator, type TaskReport } from 'comity'
 import { judgeCoverage, type Sources } from './coverage.ts'
 import { QUIET } from './documents.ts'
-import { delegate, follow, meetPeers, research, type Tell } from './story.ts'
+import { delegate, follow, meetPeers, recall, research, type Tell } from './story.ts'
 
 /** What the host tells; the one who started it prints it. */
 export type HostMessage =
@@ -36,14 +37,15 @@ async function main(): Promise<number> {
   const host = await createHost({
     config: join(out, 'comity.yaml'),
     ...(criteria ? { judges: { research: coverage } } : {}),
-    onFault: (what, error) => console.error(`${what}: ${String(error)}`),
+    onFault: (what, error) => appendFileSync(join(out, 'host.log'), `${what}: ${String(error)}\n`),
   })
   try {
     const { operator } = host
+    const earlier = await recall(operator, tell)
     await meetPeers(operator, tell)
     const findings = await research(operator, tell)
     sources.resolve(findings.sources)
-    const delegated = await delegate(operator, findings, { criteria }, tell)
+    const delegated = earlier ?? (await delegate(operator, findings, { criteria }, tell))
     const task = await follow(operator, findings, delegated, tell)
     const saved = await saveDelivery(operator, task, out)
     await send({ tell: 'verdict', task, ...(saved === undefined ? {} : { saved }) })

@@ -74,7 +74,7 @@ function sayVerdict({ state, verdict, theirWords }: TaskReport): SaidVerdict {
     case 'refused':
       return {
         word: 'REFUSED',
-        because: 'the agent says completed, and the delivery is refused because of',
+        because: 'the agent says completed, and the delivery is not accepted because',
         points: verdict.reasons,
       }
     case 'not_judged':

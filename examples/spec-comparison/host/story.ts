@@ -72,43 +72,30 @@ export async function research(operator: Operator, tell: Tell): Promise<Findings
   return { sources: { from, to, target: readTarget(manifest) }, manifest }
 }
 
+/** The task that an earlier run of this host delegated, when the store holds one. */
+export async function recall(operator: Operator, tell: Tell): Promise<Delegated | undefined> {
+  const [earlier] = await operator.tasks({ all: true }, QUIET)
+  if (earlier === undefined) return undefined
+  tell.step(`the store holds task ${earlier.taskId}`, [
+    `it was ${earlier.state} when last seen; the host goes on with it and delegates nothing twice`,
+  ])
+  return { taskId: earlier.taskId, resumed: true }
+}
+
 /** The task, and whether an earlier run of this host delegated it. */
 export interface Delegated {
   readonly taskId: string
   readonly resumed: boolean
 }
 
-/** Delegates, or takes up what an earlier run of this host delegated. */
+/** Delegates, with what the delivery will be judged by. @throws Error when the agent takes no task. */
 export async function delegate(
   operator: Operator,
   { sources }: Findings,
   options: { readonly criteria: boolean },
   tell: Tell,
 ): Promise<Delegated> {
-  const [earlier] = await operator.tasks({ all: true }, QUIET)
-  if (earlier !== undefined) {
-    tell.step(`went on with task ${earlier.taskId}, which the store holds`, [
-      `it was ${earlier.state} when last seen; nothing is delegated twice`,
-    ])
-    return { taskId: earlier.taskId, resumed: true }
-  }
-  const brief = {
-    goal: `What does MCP ${REVISIONS[1]} ask of ${TARGET} that ${REVISIONS[0]} did not, and what no longer?`,
-    scope: {
-      from: sources.from.reading.document,
-      to: sources.to.reading.document,
-      target: { package: TARGET },
-    },
-    ...(options.criteria
-      ? {
-          acceptance: {
-            required: DELIVERABLES,
-            citations: 'every citation resolves through the documents server to the same bytes',
-            coverage: 'every added and every removed row once, with its lines',
-          },
-        }
-      : {}),
-  }
+  const brief = writeBrief(sources, options.criteria)
   const { task, outcome } = await operator.delegate(
     { agent: 'research', message: sayBrief(brief), data: brief, acceptMs: ACCEPT_MS },
     QUIET,
@@ -118,9 +105,44 @@ export async function delegate(
   tell.step(`delegated through A2A as task ${task.taskId}`, [
     `goal   ${brief.goal}`,
     `scope  ${brief.scope.from} to ${brief.scope.to} for ${TARGET}; its SDK range is left out`,
-    `judged ${options.criteria ? 'by both files, every citation, every changed row' : 'by nothing: no criteria are given'}`,
+    `judged ${brief.acceptance === undefined ? 'by nothing: no criteria are given' : 'by both files, every citation, every changed row'}`,
   ])
   return { taskId: task.taskId, resumed: false }
+}
+
+/** As the agent's brief.schema.json has it. */
+interface Brief {
+  readonly goal: string
+  readonly scope: {
+    readonly from: string
+    readonly to: string
+    readonly target: { readonly package: string }
+  }
+  readonly acceptance?: {
+    readonly required: readonly string[]
+    readonly citations: string
+    readonly coverage: string
+  }
+}
+
+function writeBrief({ from, to }: Sources, criteria: boolean): Brief {
+  return {
+    goal: `What does MCP ${REVISIONS[1]} ask of ${TARGET} that ${REVISIONS[0]} did not, and what no longer?`,
+    scope: {
+      from: from.reading.document,
+      to: to.reading.document,
+      target: { package: TARGET },
+    },
+    ...(criteria
+      ? {
+          acceptance: {
+            required: DELIVERABLES,
+            citations: 'every citation resolves through the documents server to the same bytes',
+            coverage: 'every added and every removed row once, with its lines',
+          },
+        }
+      : {}),
+  }
 }
 
 /** Follows the task to its end, answering its question, and tells what the agent does. */
@@ -141,8 +163,10 @@ export async function follow(
       continue
     }
     if (begun || task.next === 'nobody') watched(task)
-    if (task.next === 'operator')
-      throw new Error(`the task waits for a person: it is ${task.state}`)
+    if (task.state === 'auth_required')
+      throw new Error('the agent waits for an authorisation, which the host cannot give')
+    // After a kill it may be open whether the delegation arrived: comity looks for it, the host waits.
+    if (task.state === 'unknown') await delay(LOOK_MS)
     if (task.next === 'nobody' && task.verdict.state !== 'pending') return task
   }
   throw new Error(`the task is not over after ${WHOLE_MS / 1000} s; it stays in the store`)
@@ -205,15 +229,7 @@ function readTarget(manifest: Reading): Sources['target'] {
 }
 
 /** The brief in words, beside its data: an agent that reads only text is told the same. */
-function sayBrief(brief: {
-  readonly goal: string
-  readonly scope: { readonly from: string; readonly to: string }
-  readonly acceptance?: {
-    readonly required: readonly string[]
-    readonly citations: string
-    readonly coverage: string
-  }
-}): string {
+function sayBrief(brief: Brief): string {
   const { goal, scope, acceptance } = brief
   return [
     `Goal: ${goal}`,

@@ -13,6 +13,7 @@ import { Role, type Artifact, type Part, type SendMessageRequest, type Task } fr
 import { ClientFactory, type Client } from '@a2a-js/sdk/client'
 import { onTestFinished } from 'vitest'
 import { dataPart, textPart } from '../agent/task-changes.ts'
+import { docsCommand } from '../host/processes.ts'
 import { FOLDERS, FROM, PACKAGE, TO } from './real-input.ts'
 
 /** How one agent process is started. */
@@ -35,10 +36,9 @@ export interface AgentProcess {
 }
 
 const main = fileURLToPath(new URL('../agent/main.ts', import.meta.url))
-const standIn = fileURLToPath(new URL('docs-stand-in.ts', import.meta.url))
 
-/** The documents server of these tests. */
-export const DOCS: readonly string[] = [process.execPath, standIn, ...FOLDERS]
+/** The documents server of these tests: the real one. Its bad behaviour is acted by docs-stand-in.ts. */
+const DOCS = docsCommand(FOLDERS)
 
 /** A folder for tasks that goes when the test does. */
 export async function makeStateFolder(): Promise<string> {

@@ -236,7 +236,7 @@ test('a document that cannot be read, or is no list, ends the task with the reas
     expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED)
     return textOf(task.status?.message?.parts)
   }
-  expect(await failWith('requirements/none.yaml')).toContain('no document requirements/none.yaml')
+  expect(await failWith('requirements/none.yaml')).toContain('no document "requirements/none.yaml"')
   expect(await failWith('server-everything/package.json')).toContain(
     'the section server is missing',
   )

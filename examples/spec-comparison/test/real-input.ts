@@ -24,10 +24,13 @@ function packageFolder(name: string): string {
   return dirname(manifest)
 }
 
-/** A reading of any text, under the identity its bytes give it. */
+/** A reading of any text, under the version it declares as JSON or the one its bytes give it. */
 export function readingOf(document: string, text: string): Reading {
   const hex = createHash('sha256').update(text).digest('hex')
-  return { document, version: hex.slice(0, 12), digest: `sha256:${hex}`, text }
+  const declared = document.endsWith('.json')
+    ? (JSON.parse(text) as { readonly version?: string }).version
+    : undefined
+  return { document, version: declared ?? hex.slice(0, 12), digest: `sha256:${hex}`, text }
 }
 
 /** A reading of one of the real documents. */
