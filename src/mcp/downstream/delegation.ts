@@ -144,7 +144,7 @@ function openWait(door: Door, visit: Visit, task: TaskRecord, opened?: OpenExcha
   let latest = task
   let said = ''
   const tell = (): void => {
-    if (meta.progressToken === undefined || over.signal.aborted || caller.gone()) return
+    if (meta.progressToken === undefined || over.signal.aborted || caller.gone.aborted) return
     count += 1
     const words =
       latest.theirWords === undefined ? '' : `: ${quote(latest.theirWords.slice(0, 200))}`

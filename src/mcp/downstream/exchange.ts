@@ -22,6 +22,7 @@ export interface OpenExchange {
 export function openExchange(visit: Visit, deadlineAt: number, now: number): OpenExchange {
   const { caller } = visit
   const controller = new AbortController()
+  const over = new AbortController()
   let reason: StopReason | undefined
   let closed = false
   const stop = (why: StopReason): void => {
@@ -37,7 +38,12 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
   return {
     exchange: {
       signal: controller.signal,
-      stopReason: () => reason ?? (caller.gone() ? 'caller_gone' : undefined),
+      onGone: (listener) => {
+        if (visit.era === 'modern') return
+        caller.gone.addEventListener('abort', listener, { once: true, signal: over.signal })
+        if (caller.gone.aborted) listener()
+      },
+      stopReason: () => reason ?? (caller.gone.aborted ? 'caller_gone' : undefined),
       emit: (event) => {
         const message = closed || caller.signal.aborted ? undefined : encodeEvent(visit, event)
         return message === undefined ? undefined : caller.notify(message)
@@ -47,6 +53,7 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
     detach: () => caller.signal.removeEventListener('abort', withdrawn),
     close: () => {
       closed = true
+      over.abort()
       clearTimeout(timer)
       caller.signal.removeEventListener('abort', withdrawn)
     },

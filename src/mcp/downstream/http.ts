@@ -133,7 +133,7 @@ async function answerMessage(
       notify: desk.answer.notify,
       // Closing the stream, or the connection of a plain answer, cancels.
       signal: AbortSignal.any([desk.answer.closed, desk.closing]),
-      gone: () => desk.answer.closed.aborted,
+      gone: desk.answer.closed,
     }
     return answerModern(desk.door, message, { principal, transport: 'http', headers, caller })
   }
@@ -182,7 +182,7 @@ async function answerInSession(
       const caller = {
         notify: desk.answer.notify,
         signal: desk.closing,
-        gone: () => desk.answer.closed.aborted,
+        gone: desk.answer.closed,
       }
       const arrival: Arrival = { ...from, transport: 'http', caller }
       return answerLegacy(desk.door, session, message, arrival)

@@ -46,12 +46,14 @@ describe('leaving', () => {
 
   test('a legacy caller that disconnects cancels nothing and is only noted as gone', async () => {
     let running: Exchange | undefined
+    const told: string[] = []
     const gate = Promise.withResolvers<void>()
     const slow: Scripted = {
       kind: 'tool',
       exposed: 'slow',
       run: async (_call, exchange) => {
         running = exchange
+        exchange.onGone?.(() => told.push('gone'))
         await gate.promise
         return completed({ content: [] })
       },
@@ -72,6 +74,8 @@ describe('leaving', () => {
 
     await until(() => running?.stopReason() === 'caller_gone')
     expect(running?.signal.aborted).toBe(false)
+    // Told while it still runs: from now on an equal call is its twin.
+    expect(told).toEqual(['gone'])
     gate.resolve()
   })
 

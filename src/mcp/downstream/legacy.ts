@@ -104,7 +104,7 @@ export async function answerLegacy(
     const caller: Caller = {
       notify: (message) => arrival.caller.notify(message),
       signal,
-      gone: () => arrival.caller.gone(),
+      gone: arrival.caller.gone,
     }
     const answer = await answerUnder(door, session, request, { ...arrival, caller })
     return {

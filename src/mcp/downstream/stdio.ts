@@ -192,7 +192,7 @@ async function answerLegacyOnPipe(pipe: Pipe, request: RpcRequest): Promise<Repl
 }
 
 function arrivalOf(pipe: Pipe, signal: AbortSignal): Arrival {
-  const caller = { notify: pipe.write, signal, gone: () => pipe.broken.aborted }
+  const caller = { notify: pipe.write, signal, gone: pipe.broken }
   return { principal: pipe.principal, transport: 'stdio', caller }
 }
 

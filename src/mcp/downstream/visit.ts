@@ -17,8 +17,8 @@ export interface Caller {
   notify(message: Uint8Array): void | Promise<void>
   /** Aborted, with a StopReason as its reason, when the caller withdrew the request or the door closes. */
   readonly signal: AbortSignal
-  /** The connection is gone though nobody withdrew the request. */
-  gone(): boolean
+  /** Fires when the connection is gone though nobody withdrew the request. */
+  readonly gone: AbortSignal
 }
 
 /** Reads the StopReason of a caller's aborted signal. */
