@@ -54,6 +54,13 @@ interface Task {
   readonly verdict: { readonly state: string; readonly reasons?: readonly string[] }
 }
 
+interface Ledger {
+  readonly entries: readonly {
+    readonly kind: string
+    readonly facts: { readonly route?: { readonly capability?: string } }
+  }[]
+}
+
 interface SentPart {
   readonly text?: string
   readonly data?: unknown
@@ -108,6 +115,16 @@ test(
     const isReport = compileSchema('report')
     const differences = readFileSync(join(out, 'delivery', 'differences.json'), 'utf8')
     expect(isReport(JSON.parse(differences)), JSON.stringify(isReport.errors)).toBe(true)
+
+    const { entries } = await ask<Ledger>(out, 'ledger', '--limit', '1000')
+    const opened = entries.flatMap(({ kind, facts }) =>
+      kind === 'opened' ? [facts.route?.capability] : [],
+    )
+    const countOf = (capability: string) => opened.filter((one) => one === capability).length
+    expect([countOf('search_documents'), countOf('research')]).toEqual([3, 2])
+    // Three readings of the host, and one look at each citation.
+    const cited = Number(/(\d+) citations resolved/.exec(output)?.[1])
+    expect(countOf('read_document')).toBe(3 + cited)
 
     const [brief, answer] = receivedBy(out)
     const [words, data] = brief ?? []

@@ -1,8 +1,8 @@
 /**
  * A documents server reduced to what the agent uses, on the official SDK, over stdio.
  *
- * Keeps the agent's tests independent of any one documents server: it reads the same real files and
- * answers in the same contract. `node docs-stand-in.ts [--page <lines>] [--cut <characters>] <folder…>`.
+ * Acts what the real server does not do with the tests' files: short pages and lines cut off. Reads the
+ * same files and answers in the same contract. `node docs-stand-in.ts [--page <lines>] [--cut <characters>] <folder…>`.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
