@@ -70,8 +70,8 @@ test('a direct Message becomes a completed result; text, raw, url and data each 
     'mcp',
   )
   expect(dropped).toEqual(['metadata'])
-  expect(value).toMatchObject({ state: 'completed', toolError: false })
-  expect(value.state === 'completed' && value.native.value()).toEqual({
+  expect(value).toMatchObject({ state: 'answered', text: 'hi', contextId: 'X1' })
+  expect(value.state === 'answered' && value.native.value()).toEqual({
     content: [
       { type: 'text', text: 'hi' },
       {

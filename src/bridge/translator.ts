@@ -22,10 +22,8 @@ function toMcp(outcome: Outcome, native: Native): ReturnType<Translator['outcome
   // Every other state reaches MCP callers as the view of its task.
   if (outcome.state !== 'answered') return { value: outcome, dropped: [] }
   const result = answerAsResult(native, outcome.contextId)
-  return {
-    value: { state: 'completed', native: result.native, toolError: false },
-    dropped: result.dropped,
-  }
+  // It stays an answer: a direct Message is never a completed task, whoever asked.
+  return { value: { ...outcome, native: result.native }, dropped: result.dropped }
 }
 
 function toA2a(outcome: Outcome, native: Native): ReturnType<Translator['outcome']> {

@@ -109,8 +109,10 @@ function answerReply(visit: Visit, reply: Dispatched, task: TaskRecord): Answer 
     const own = { content, structuredContent: facts, _meta: { [OUTCOME_META]: meta } }
     if (outcome.native.protocol !== 'mcp') return { kind: 'result', bytes: encodeJson(own) }
     // Translated already: its content is the agent's message, the facts and our `_meta` are added.
+    const translated = outcome.native.value()
+    const theirs = isObject(translated) ? translated['structuredContent'] : undefined
     const bytes = setMembers(outcome.native.bytes, undefined, {
-      structuredContent: encodeJson(facts),
+      structuredContent: encodeJson({ ...(isObject(theirs) ? theirs : {}), ...facts }),
       _meta: encodeJson(own._meta),
     })
     return { kind: 'result', bytes, revision: outcome.native.revision }
