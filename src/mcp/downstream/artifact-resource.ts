@@ -32,7 +32,7 @@ export async function readArtifact(
 }
 
 function contentsOf(artifact: Artifact, uri: string): readonly object[] {
-  return artifact.content.map((part) => {
+  return joinChunks(artifact.content).map((part) => {
     const mimeType = part.mediaType ?? artifact.mediaType ?? defaultType(part)
     switch (part.kind) {
       case 'text':
@@ -46,6 +46,31 @@ function contentsOf(artifact: Artifact, uri: string): readonly object[] {
         return { uri, mimeType, blob: Buffer.from(part.bytes).toString('base64') }
     }
   })
+}
+
+/** What came in chunks is one content: neighbours of one kind and type are joined, as everywhere else. */
+function joinChunks(content: readonly ArtifactPart[]): readonly ArtifactPart[] {
+  const runs: ArtifactPart[][] = []
+  for (const part of content) {
+    const run = runs.at(-1)
+    const joins =
+      (part.kind === 'text' || part.kind === 'raw') &&
+      run?.[0]?.kind === part.kind &&
+      run[0].mediaType === part.mediaType
+    if (joins) run.push(part)
+    else runs.push([part])
+  }
+  return runs.flatMap((run) => joinRun(run))
+}
+
+function joinRun(run: readonly ArtifactPart[]): readonly ArtifactPart[] {
+  const [first] = run
+  if (first?.kind === 'text') {
+    return [{ ...first, text: run.map((part) => (part.kind === 'text' ? part.text : '')).join('') }]
+  }
+  if (first?.kind !== 'raw') return run
+  const bytes = Buffer.concat(run.flatMap((part) => (part.kind === 'raw' ? [part.bytes] : [])))
+  return [{ ...first, bytes }]
 }
 
 function defaultType(part: ArtifactPart): string {
