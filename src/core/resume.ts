@@ -237,9 +237,14 @@ async function openAnswer(ports: ResumePorts, call: OutboundCall): Promise<Outco
       'approval_required',
       'the approval was used meanwhile; answer again to ask anew',
     )
-  await ports.ledger.record(call.callId, {
+  const { continuation } = call
+  // On the record of the task's own call, so that whoever looks at the task finds its answers.
+  await ports.ledger.record(continuation?.callId ?? call.callId, {
     kind: 'answered',
-    facts: { keys: call.continuation?.answers.map((answer) => answer.key) ?? [] },
+    facts: {
+      through: call.callId,
+      answers: continuation?.answers.map(({ key, action }) => ({ key, action })) ?? [],
+    },
   })
   return undefined
 }

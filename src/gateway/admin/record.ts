@@ -32,15 +32,19 @@ export function createRecordVerbs(
   | 'explain'
   | 'settle'
 > {
+  const openedAt = parts.clock.now()
+  // Peers start with the process: one that has not settled since is waited for no longer than a moment.
+  const patience = (waitMs: number): number =>
+    Math.min(waitMs, Math.max(MOMENT_MS, openedAt + waitMs - parts.clock.now()))
   return {
-    status: ({ waitMs }) => statusOf(parts, waitMs ?? 0),
+    status: ({ waitMs }) => statusOf(parts, patience(waitMs ?? 0)),
     async approvals({ all }) {
       const found = parts.store.approvals.list()
       return all === true ? found : found.filter((approval) => approval.state === 'pending')
     },
     decideApproval: ({ id, decision }) => parts.store.approvals.answer(id, decision, OPERATOR.id),
     async pins() {
-      await parts.catalogue.view(PINS_MS)
+      await parts.catalogue.view(patience(PINS_MS))
       return parts.store.pins.changes().map((change) => ({
         ...change,
         class: classifyChange(change.before, change.after),
@@ -48,7 +52,7 @@ export function createRecordVerbs(
       }))
     },
     async acceptPins({ peer, name }) {
-      await parts.catalogue.view(PINS_MS)
+      await parts.catalogue.view(patience(PINS_MS))
       const accepted = await parts.store.pins.accept(peer, name, OPERATOR.id)
       parts.catalogue.refresh()
       if (accepted.length === 0) {
@@ -69,6 +73,7 @@ export function createRecordVerbs(
 }
 
 const PINS_MS = 20_000
+const MOMENT_MS = 1_000
 
 async function statusOf(parts: HostParts, waitMs: number): Promise<StatusReport> {
   const views = await parts.catalogue.view(waitMs)
@@ -186,8 +191,9 @@ async function explain(parts: HostParts, id: string): Promise<ExplainReport> {
   const task =
     byTask ??
     (call.taskId === undefined ? undefined : await parts.store.tasks.load(call.taskId, OPERATOR))
-  const ofTask =
+  const own =
     task === undefined ? [] : parts.store.entries({ taskId: task.id, limit: EXPLAIN_LIMIT })
+  const ofTask = [...own, ...own.flatMap((entry) => entriesOfAnswer(parts, entry))]
   return {
     callId: call.callId,
     call: facts,
@@ -197,6 +203,14 @@ async function explain(parts: HostParts, id: string): Promise<ExplainReport> {
     entries: inOrder([...entries, ...ofTask]),
     ...(task === undefined ? {} : { task: reportTask(task) }),
   }
+}
+
+/** An answer is a call of its own: what became of it belongs to its task's page. */
+function entriesOfAnswer(parts: HostParts, { kind, facts }: Entry): readonly Entry[] {
+  const through = kind === 'answered' ? facts['through'] : undefined
+  return typeof through === 'string'
+    ? parts.store.entries({ callId: through, limit: EXPLAIN_LIMIT })
+    : []
 }
 
 function inOrder(entries: readonly Entry[]): readonly Entry[] {
