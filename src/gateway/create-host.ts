@@ -5,6 +5,7 @@
  * verbs. Nothing is served unless `serve` is called.
  */
 import { tmpdir } from 'node:os'
+import type { DoorLimits } from '../mcp/downstream/options.ts'
 import type { Operator } from './admin/operator.ts'
 import { socketPath } from './admin/socket-path.ts'
 import { openHost } from './compose/host.ts'
@@ -20,6 +21,13 @@ export interface CreateHostOptions {
   readonly judges?: Readonly<Record<string, HostJudge>>
   /** What `${env:…}` and the peers' minimal environment are taken from. Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Patience with delegations of MCP callers, milliseconds each. */
+  readonly delegations?: {
+    /** How long a call waits before it returns the task's handle. Default 45 s. */
+    readonly waitMs?: number
+    /** Between signs of life to a caller with a progress token. Default 10 s. */
+    readonly heartbeatMs?: number
+  }
   /** Told of faults that no caller waits for. Default: nobody. */
   readonly onFault?: (what: string, error: unknown) => void
 }
@@ -51,6 +59,7 @@ export async function createHost(options: CreateHostOptions): Promise<CreatedHos
     peers: 'all',
     parentEnvironment: environment,
     ...(options.judges === undefined ? {} : { judges: options.judges }),
+    ...(options.delegations === undefined ? {} : { doorLimits: limitsOf(options.delegations) }),
     ...(options.onFault === undefined ? {} : { onFault: options.onFault }),
   })
   const gateways: Awaited<ReturnType<typeof serveGateway>>[] = []
@@ -65,5 +74,15 @@ export async function createHost(options: CreateHostOptions): Promise<CreatedHos
       await Promise.all(gateways.map((gateway) => gateway.close()))
       await host.close()
     },
+  }
+}
+
+function limitsOf({
+  waitMs,
+  heartbeatMs,
+}: NonNullable<CreateHostOptions['delegations']>): Partial<DoorLimits> {
+  return {
+    ...(waitMs === undefined ? {} : { delegationWaitMs: waitMs }),
+    ...(heartbeatMs === undefined ? {} : { heartbeatMs }),
   }
 }

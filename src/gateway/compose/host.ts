@@ -14,7 +14,7 @@ import type { Route } from '../../core/words/route.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
 import { translator } from '../../bridge/translator.ts'
 import type { A2aDoorPorts } from '../../a2a/downstream/server.ts'
-import type { DoorOptions, DoorPorts } from '../../mcp/downstream/options.ts'
+import type { DoorLimits, DoorOptions, DoorPorts } from '../../mcp/downstream/options.ts'
 import { openStore } from '../../store/open-sqlite.ts'
 import type { Store } from '../../store/store.ts'
 import { type ControlSocket, serveSocket } from '../admin/serve-socket.ts'
@@ -45,6 +45,8 @@ export interface HostOptions {
   readonly parentEnvironment: Readonly<Record<string, string | undefined>>
   /** Judges of the embedding program, by agent. */
   readonly judges?: Readonly<Record<string, HostJudge>>
+  /** Bounds of the MCP door that differ from its defaults. */
+  readonly doorLimits?: Partial<DoorLimits>
   /** Told of faults that no caller waits for. Default: nobody. */
   readonly onFault?: (what: string, error: unknown) => void
 }
@@ -158,6 +160,7 @@ async function assemble(
       sealingKey: loadSealingKey(config.store),
       clock: systemClock,
       report: (fault) => onFault('door', fault),
+      ...(options.doorLimits === undefined ? {} : { limits: options.doorLimits }),
     },
     publishedPorts: publishedPorts(parts),
     recovered: store.recovered,
