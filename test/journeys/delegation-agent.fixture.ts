@@ -82,27 +82,29 @@ class Script implements AgentExecutor {
       return bus.finished()
     }
     const before = context.task?.status?.state
+    if (before === TASK_STATE_INPUT_REQUIRED && text === 'by message') {
+      await this.#answeredByMessage(context, turn, bus)
+      return bus.finished()
+    }
     turn.start(before ?? TaskState.TASK_STATE_SUBMITTED)
-    if (before === TASK_STATE_INPUT_REQUIRED) await this.#answered(context, turn, bus, text)
+    if (before === TASK_STATE_INPUT_REQUIRED) await this.#answered(context, turn, text)
     else await this.#work(context, turn, { verb, word, text })
     bus.finished()
   }
 
-  async #answered(
-    context: RequestContext,
+  /** The reply is a Message, and the task itself ends beside it. */
+  async #answeredByMessage(
+    { task }: RequestContext,
     turn: Turn,
     bus: ExecutionEventBus,
-    text: string,
   ): Promise<void> {
-    if (text === 'by message') {
-      // The reply is a Message, and the task itself ends beside it.
-      const task = context.task!
-      const artifacts = [turn.artifactOf('answer', 'said by message')]
-      const status = { state: TASK_STATE_COMPLETED, message: undefined, timestamp: now() }
-      await store.save({ ...task, artifacts, status }, CONTEXT)
-      bus.publish(AgentEvent.message(turn.message('thank you for that')))
-      return
-    }
+    const artifacts = [turn.artifactOf('answer', 'said by message')]
+    const status = { state: TASK_STATE_COMPLETED, message: undefined, timestamp: now() }
+    await store.save({ ...task!, artifacts, status }, CONTEXT)
+    bus.publish(AgentEvent.message(turn.message('thank you for that')))
+  }
+
+  async #answered(context: RequestContext, turn: Turn, text: string): Promise<void> {
     if (text === 'and fail')
       return turn.status(TaskState.TASK_STATE_FAILED, 'cannot use that answer')
     turn.status(TASK_STATE_WORKING)
