@@ -5,6 +5,7 @@ import { openConnections } from '../../a2a/bindings/http.ts'
 import { createA2aPeer } from '../../a2a/upstream/peer.ts'
 import { createMcpPeer } from '../../mcp/upstream/client.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
+import { maskPeer } from './mask-peer.ts'
 
 export interface PeerWorld {
   readonly clock: Clock
@@ -36,16 +37,15 @@ export function openPeers(
   const connections = openConnections()
   const made = new Map<string, Peer>()
   for (const server of config.mcpServers) {
-    if (!server.disabled && takes(server.name)) made.set(server.name, mcpPeer(server, world))
+    if (!server.disabled && takes(server.name))
+      made.set(server.name, maskPeer(mcpPeer(server, world), server))
   }
   for (const agent of config.agents) {
     if (agent.disabled || !takes(agent.name)) continue
     const note = (peer: string, taskId: string, what: string): void =>
       world.onNote(`${peer} ${taskId}: ${what}`)
-    made.set(
-      agent.name,
-      createA2aPeer({ connections, clock: world.clock, note }, agentOptions(agent)),
-    )
+    const peer = createA2aPeer({ connections, clock: world.clock, note }, agentOptions(agent))
+    made.set(agent.name, maskPeer(peer, { headers: agent.headers, url: agent.card }))
   }
   const peers = config.peers.flatMap((name) => made.get(name) ?? [])
   return {

@@ -1,0 +1,70 @@
+/**
+ * What is said of a peer holds none of the secrets it was given, even when its own words repeat them.
+ *
+ * Results are relayed byte for byte and are not touched: only reasons, details and reports, which end in lists, logs and the ledger.
+ */
+import type { Peer } from '../../core/ports/peer.ts'
+import type { Outcome } from '../../core/words/outcome.ts'
+import { maskSecrets } from '../../mcp/upstream/supervise.ts'
+
+/** Where secrets of a peer stand in the configuration. */
+export interface PeerSecrets {
+  readonly env?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly url?: string
+}
+
+/** The same peer, with every sentence about it masked. */
+export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
+  const secrets = secretsOf(given)
+  if (secrets.length === 0) return peer
+  const mask = (text: string): string => maskSecrets(text, secrets)
+  const { upstream } = peer
+  return {
+    name: peer.name,
+    protocol: peer.protocol,
+    endpoint: peer.endpoint,
+    trusted: peer.trusted,
+    upstream: {
+      ...upstream,
+      call: async (call, exchange, dispatched) =>
+        maskOutcome(await upstream.call(call, exchange, dispatched), mask),
+    },
+    async listing() {
+      try {
+        const listing = await peer.listing()
+        const leftOut = listing.leftOut.map((left) => ({ ...left, reason: mask(left.reason) }))
+        return { ...listing, leftOut }
+      } catch (error) {
+        throw new Error(mask(error instanceof Error ? error.message : String(error)), {
+          cause: error,
+        })
+      }
+    },
+    report() {
+      const report = peer.report()
+      return report.detail === undefined ? report : { ...report, detail: mask(report.detail) }
+    },
+    onChanged: (listener) => peer.onChanged(listener),
+    close: () => peer.close(),
+  }
+}
+
+function maskOutcome(outcome: Outcome, mask: (text: string) => string): Outcome {
+  return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+}
+
+/** Whole values, and the words of headers: of `Bearer abc` a peer may repeat `abc` alone. */
+function secretsOf({ env = {}, headers = {}, url }: PeerSecrets): readonly string[] {
+  const inHeaders = Object.values(headers).flatMap((value) => [value, ...value.split(/[\s,;]+/u)])
+  return [...Object.values(env), ...inHeaders, ...secretsOfUrl(url)].filter((text) => text !== '')
+}
+
+/** As written and as decoded: a peer may repeat either. */
+function secretsOfUrl(text: string | undefined): readonly string[] {
+  if (text === undefined || !URL.canParse(text)) return []
+  const url = new URL(text)
+  const written = url.search.split(/[?&]/u).map((pair) => pair.slice(pair.indexOf('=') + 1))
+  const password = new URLSearchParams(`p=${url.password.replaceAll('+', '%2B')}`).get('p') ?? ''
+  return [url.password, password, ...url.searchParams.values(), ...written]
+}
