@@ -198,8 +198,8 @@ export interface PeerScript {
   readonly silent?: boolean
   /** Text that is no protocol, on standard output before and between messages. */
   readonly noise?: string
-  /** Writes lines to standard output without end. */
-  readonly flood?: boolean
+  /** So many bytes of lines that are no protocol, on standard output before anything is read. */
+  readonly floodBytes?: number
   /** Answers tools/list with this error. */
   readonly listError?: string
 }

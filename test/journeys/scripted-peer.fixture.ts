@@ -3,10 +3,11 @@
  *
  * In the script's folder it writes its process id to `pids`, every run of a tool to `runs` as the
  * run begins, and its environment to `env.json`. A tool called `slow…` answers once the file
- * `release` is there; `die` ends the process; `link` answers with a resource link.
+ * `release` is there; one with `exitWith` stays once `recovered` is; `die` ends the process; `link` answers with a resource link.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { PeerScript } from './comity-process.fixture.ts'
 
@@ -109,14 +110,13 @@ async function resultOf(
 appendFileSync(inFolder('pids'), `${process.pid}\n`)
 writeFileSync(inFolder('env.json'), JSON.stringify(process.env))
 if (script.complaint !== undefined) process.stderr.write(`${script.complaint}\n`)
-if (script.exitWith !== undefined) process.exit(script.exitWith)
-if (script.flood === true) {
+if (script.exitWith !== undefined && !existsSync(inFolder('recovered')))
+  process.exit(script.exitWith)
+if (script.floodBytes !== undefined) {
   const line = `${'all work and no play '.repeat(50)}\n`
-  const pour = (): void => {
-    while (process.stdout.write(line));
-    process.stdout.once('drain', pour)
+  for (let written = 0; written < script.floodBytes; written += line.length) {
+    if (!process.stdout.write(line)) await once(process.stdout, 'drain')
   }
-  pour()
 }
 createInterface({ input: process.stdin }).on('line', (line) => {
   if (script.silent === true) return
