@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import type { NewCall } from '../../core/words/call.ts'
+import { type Failed, type Outcome, refused } from '../../core/words/outcome.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { nativeOf } from '../../bridge/native-text.ts'
-import { LOCAL } from '../admin/parts.ts'
+import { LOCAL } from '../../core/words/principal.ts'
 import { findCitations } from './citations.ts'
 import { createJudge } from './judge.ts'
 import { routeOf } from './route-table.ts'
@@ -139,4 +140,75 @@ test('a resolver that is away is no verdict: judging is tried again', async () =
     now: () => 0,
   })
   await expect(judge.judge(task, [])).rejects.toThrow('not there now')
+})
+
+function judgeAnswered(answer: (call: NewCall) => Promise<Outcome>) {
+  return createJudge({
+    dispatch: async (call): Promise<Dispatched> => ({
+      callId: 'c-9',
+      outcome: await answer(call),
+    }),
+    routeTo: () => Promise.resolve(route),
+    hostJudge: () => undefined,
+    now: () => 0,
+  })
+}
+
+test('a citation that no read can be made of is refused, not judged for ever', async () => {
+  const impossible = { ...citation, lines: { start: 0, end: -1 } }
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(impossible))]
+  const judge = judgeAnswered(() =>
+    Promise.resolve(refused('validation', 'bad_arguments', '/lines/start: a number of at least 1')),
+  )
+  expect((await judge.judge(task, delivered)).reasons).toEqual([
+    'a.json: d/a.md lines 0--1: does not resolve (/lines/start: a number of at least 1)',
+  ])
+})
+
+test('a citation of what its owner may not read, or whose request the peer refuses, is refused', async () => {
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(citation))]
+  const answers: readonly Failed[] = [
+    refused('policy', 'denied', 'denied by rule 1'),
+    refused('peer', 'peer_error', 'docs answered error -32602: no such document'),
+  ]
+  for (const outcome of answers) {
+    const { reasons } = await judgeAnswered(() => Promise.resolve(outcome)).judge(task, delivered)
+    expect(reasons).toEqual([`a.json: d/a.md lines 2-2: does not resolve (${outcome.detail})`])
+  }
+})
+
+test('what says nothing about the delivery is no verdict: judging is tried again', async () => {
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(citation))]
+  const answers: readonly Outcome[] = [
+    refused('transport', 'peer_unreachable', 'docs: nobody listens'),
+    refused('policy', 'pin_changed', 'the definition changed'),
+    refused('policy', 'gate_changed', 'the rules changed'),
+    refused('policy', 'record_unwritable', 'the disk is full'),
+    { state: 'unknown', because: 'sent_no_answer', detail: 'docs: gone' },
+  ]
+  for (const outcome of answers) {
+    await expect(
+      judgeAnswered(() => Promise.resolve(outcome)).judge(task, delivered),
+    ).rejects.toThrow('could not be looked up')
+  }
+})
+
+test('a failed judgment has ended every read before it says so, and begins no other', async () => {
+  const many = Array.from({ length: 40 }, (_, index) => ({ ...citation, quote: `${index}` }))
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(many))]
+  let begun = 0
+  let running = 0
+  const judge = judgeAnswered(async () => {
+    begun += 1
+    const first = begun === 1
+    running += 1
+    await new Promise((resolve) => setImmediate(resolve))
+    if (!first) await new Promise((resolve) => setImmediate(resolve))
+    running -= 1
+    return first
+      ? refused('transport', 'peer_unreachable', 'docs: nobody listens')
+      : refused('validation', 'bad_arguments', 'no')
+  })
+  await expect(judge.judge(task, delivered)).rejects.toThrow('nobody listens')
+  expect({ begun, running }).toEqual({ begun: 8, running: 0 })
 })

@@ -6,7 +6,7 @@
 import type { Dispatch } from '../../core/ports/doors.ts'
 import type { Judge } from '../../core/ports/judge.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
-import type { Outcome } from '../../core/words/outcome.ts'
+import type { Failed, Outcome } from '../../core/words/outcome.ts'
 import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
@@ -34,7 +34,6 @@ const MAX_REASONS = 50
 
 export function createJudge(ports: JudgePorts): Judge {
   return {
-    hasOwn: (task) => ports.hostJudge(task.peer) !== undefined,
     async judge(task, artifacts) {
       const resolveWith = task.acceptance?.citations?.resolveWith
       const cited =
@@ -72,19 +71,29 @@ async function judgeCitations(
   const { citations, faults } = findCitations(artifacts)
   const reasons = [...faults]
   if (citations.length === 0) reasons.push('no citation in any artifact: nothing can be verified')
-  const queue = [...citations]
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const refusal = await resolveCitation(ports, task, route, next.citation)
-      if (refusal !== undefined)
-        reasons.push(`${next.where}: ${sayCitation(next.citation)}: ${refusal}`)
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  await eachAtOnce(citations, async ({ citation, where }) => {
+    const refusal = await resolveCitation(ports, task, route, citation)
+    if (refusal !== undefined) reasons.push(`${where}: ${sayCitation(citation)}: ${refusal}`)
+  })
   return {
     reasons,
     checks: [`${citations.length} citations resolved through ${resolveWith} to the same bytes`],
   }
+}
+
+/** A few at once. After the first fault nothing is begun, and it is told once all have ended: a retry never runs beside them. */
+async function eachAtOnce<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items]
+  const work = async (): Promise<void> => {
+    try {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await act(next)
+    } finally {
+      queue.length = 0
+    }
+  }
+  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, work))
+  const fault = ended.find((end) => end.status === 'rejected')
+  if (fault !== undefined) throw fault.reason
 }
 
 async function resolveCitation(
@@ -120,6 +129,8 @@ async function resolveCitation(
 }
 
 function compare(outcome: Outcome, citation: Citation): string | undefined {
+  if (outcome.state === 'failed' && isFaultOfCitation(outcome))
+    return `does not resolve (${outcome.detail})`
   if (outcome.state !== 'completed') {
     const detail = 'detail' in outcome ? outcome.detail : outcome.state
     throw new Error(`a citation could not be looked up: ${detail}`)
@@ -137,6 +148,22 @@ function compare(outcome: Outcome, citation: Citation): string | undefined {
   if (read['text'] !== citation.quote)
     return `the quote is not what stands there: ${JSON.stringify(String(read['text']).slice(0, 120))}`
   return undefined
+}
+
+/** Refusals that the same citation would meet again, however often it is judged. */
+function isFaultOfCitation({ origin, code, ran }: Failed): boolean {
+  switch (origin) {
+    case 'validation':
+      return true
+    case 'policy':
+      // These pass without the delivery changing: a pin is accepted, the disk has room again.
+      return code !== 'pin_changed' && code !== 'gate_changed' && code !== 'record_unwritable'
+    case 'peer':
+      return code === 'peer_error' && ran === 'no'
+    case 'protocol':
+    case 'transport':
+      return false
+  }
 }
 
 function sayCitation({ document, lines }: Citation): string {
