@@ -56,3 +56,23 @@ function ownerOf(exposed: string, peers: readonly string[]): string | undefined 
 export function scopedUri(peer: string, uri: string): string {
   return `comity://${peer}/${encodeURIComponent(uri)}`
 }
+
+/** As `scopedUri`, for a template: what a caller fills in stays open. */
+export function scopedTemplate(peer: string, template: string): string {
+  const parts = template.split(/(\{[^{}]*\})/u)
+  const escaped = parts.map((part, index) => (index % 2 === 1 ? part : encodeURIComponent(part)))
+  return `comity://${peer}/${escaped.join('')}`
+}
+
+/** The peer and its own URI behind a scoped address; undefined for every other URI. */
+export function parseScopedUri(
+  uri: string,
+): { readonly peer: string; readonly uri: string } | undefined {
+  const found = /^comity:\/\/([^/?#]+)\/([^/?#]+)$/u.exec(uri)
+  if (found === null) return undefined
+  try {
+    return { peer: found[1] ?? '', uri: decodeURIComponent(found[2] ?? '') }
+  } catch {
+    return undefined
+  }
+}

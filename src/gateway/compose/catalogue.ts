@@ -10,6 +10,7 @@ import type { Peer } from '../../core/ports/peer.ts'
 import type { Capability, LeftOut } from '../../core/words/capability.ts'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Principal } from '../../core/words/principal.ts'
+import { parseScopedUri } from '../../core/words/exposed-name.ts'
 import type { Route } from '../../core/words/route.ts'
 import { type Links, createLinks } from './links.ts'
 import {
@@ -199,18 +200,21 @@ function lookUp(
   return route !== undefined && ports.policy.visible(principal, route) ? route : undefined
 }
 
-/** A URI outside every list: the peer that linked it to this principal, else the first whose template it fits. */
+/** A URI outside every list: the peer that linked it to this principal, else the first (or the named) whose template it fits. */
 function unlisted(state: State, uri: string, principal: Principal): Route | undefined {
   const linker = state.links.find(principal.id, uri)
   const slot = state.slots.find((candidate) => candidate.peer.name === linker)
   if (slot !== undefined) return linkedRoute(slot.peer, uri)
+  const scoped = parseScopedUri(uri)
+  const own = scoped?.uri ?? uri
   for (const { route } of tableOf(state).template.values()) {
-    if (compileTemplate(route.capability)?.(uri) !== true) continue
+    if (scoped !== undefined && route.peer !== scoped.peer) continue
+    if (compileTemplate(route.capability)?.(own) !== true) continue
     return {
       ...route,
       exposed: uri,
       kind: 'resource',
-      capability: uri,
+      capability: own,
       pinned: { kind: 'template', name: route.capability },
     }
   }

@@ -7,7 +7,12 @@
 import type { ListKind } from '../../core/ports/catalogue.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Capability } from '../../core/words/capability.ts'
-import { exposedName, scopedUri, type TextDigest } from '../../core/words/exposed-name.ts'
+import {
+  exposedName,
+  scopedTemplate,
+  scopedUri,
+  type TextDigest,
+} from '../../core/words/exposed-name.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
 import { delegationTool } from '../../bridge/skill-as-tool.ts'
@@ -109,7 +114,9 @@ function exposedOf(
     if (uses.get(`${kind} ${capability.name}`) === 1) return capability.name
     return exposedName(peer.name, capability.name, rules.peers, rules.digest)
   }
-  return rows.has(capability.name) ? scopedUri(peer.name, capability.name) : capability.name
+  if (!rows.has(capability.name)) return capability.name
+  const scoped = kind === 'template' ? scopedTemplate : scopedUri
+  return scoped(peer.name, capability.name)
 }
 
 /** For `names: as-is`: how many capabilities want each name. Ours come first and are never given away. */
