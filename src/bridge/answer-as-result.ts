@@ -1,6 +1,6 @@
 /** An agent's direct Message seen as an MCP tool result. Pure. */
 import type { Native } from '../core/words/native.ts'
-import { nativeOf } from './native-text.ts'
+import { exactValue, nativeOf } from './native-text.ts'
 
 /**
  * Parts as content blocks: text as text, raw bytes as embedded resources, urls as links, data as structured content.
@@ -11,7 +11,7 @@ export function answerAsResult(
   message: Native,
   contextId: string | undefined,
 ): { readonly native: Native; readonly dropped: readonly string[] } {
-  const value = message.value()
+  const value = exactValue(message)
   const parts =
     isRecord(value) && Array.isArray(value['parts']) ? value['parts'].filter(isRecord) : []
   const content = parts.map((part, index) => blockOf(part, index))

@@ -5,7 +5,7 @@
  */
 import type { NewCall } from '../core/words/call.ts'
 import type { Native } from '../core/words/native.ts'
-import { nativeOf } from './native-text.ts'
+import { exactValue, nativeOf } from './native-text.ts'
 
 /** What the caller may say to an agent. */
 export interface DelegationArguments {
@@ -71,7 +71,7 @@ export function messageOf(args: DelegationArguments): Native {
 
 /** An MCP call of a delegation tool as the Message for the agent. @throws TypeError when the arguments are no delegation. */
 export function delegationRequest(call: NewCall): Native {
-  const args = call.arguments.value()
+  const args = exactValue(call.arguments)
   if (
     typeof args !== 'object' ||
     args === null ||

@@ -6,7 +6,7 @@
 import type { NewCall } from '../core/words/call.ts'
 import type { ArtifactChunk, ArtifactPart } from '../core/words/artifact.ts'
 import type { Native } from '../core/words/native.ts'
-import { memberText } from './native-text.ts'
+import { exactValue } from './native-text.ts'
 
 /** A skill call as MCP `params`; the arguments' bytes stay as they came. */
 export function toolRequest(call: NewCall): Native {
@@ -30,15 +30,16 @@ export function resultAsArtifact(result: Native): {
   readonly chunk: ArtifactChunk
   readonly dropped: readonly string[]
 } {
-  const value = asRecord(result.value())
+  const value = asRecord(exactValue(result))
   const dropped: string[] = []
   const content = Array.isArray(value['content']) ? value['content'] : []
   const parts: ArtifactPart[] = content.flatMap((block, index) =>
     partOf(asRecord(block), index, dropped),
   )
-  const structured = memberText(result.bytes, 'structuredContent')
-  if (structured !== undefined)
-    parts.push({ kind: 'data', json: structured, mediaType: 'application/json' })
+  if ('structuredContent' in value) {
+    const json = JSON.stringify(value['structuredContent'])
+    parts.push({ kind: 'data', json, mediaType: 'application/json' })
+  }
   // An artifact has at least one part; a tool that returned nothing still returned.
   if (parts.length === 0) parts.push({ kind: 'text', text: '' })
   return {

@@ -146,3 +146,14 @@ test('the same protocol on both sides is left alone', () => {
   const outcome = { state: 'completed', native, toolError: false } as const
   expect(translator.outcome(outcome, 'mcp')).toEqual({ value: outcome, dropped: [] })
 })
+
+test('the digits of a delegation’s data reach the agent as they were written', () => {
+  const bytes = new TextEncoder().encode('{"message":"pay","data":{"account":9007199254740993}}')
+  const exact = {
+    ...call('a2a', {}),
+    arguments: { bytes, value: () => JSON.parse(new TextDecoder().decode(bytes)) as unknown },
+  }
+  expect(new TextDecoder().decode(translator.request(exact).value.bytes)).toContain(
+    '"account":9007199254740993',
+  )
+})

@@ -7,6 +7,7 @@ import type {
   OutcomeReport,
   QuestionReport,
 } from '../gateway/admin/operator.ts'
+import { parseExact } from '../gateway/admin/exact-json.ts'
 import { exitOfOutcome } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
 import { durationOf } from './option-values.ts'
@@ -95,7 +96,7 @@ function showReport(terminal: Terminal, report: CallReport): number {
       ...report,
       resultText: undefined,
       continuation: undefined,
-      ...(report.resultText === undefined ? {} : { result: JSON.parse(report.resultText) }),
+      ...(report.resultText === undefined ? {} : { result: parseExact(report.resultText) }),
     })
     return code
   }
@@ -132,7 +133,7 @@ export function showQuestion(terminal: Terminal, question: QuestionReport): void
 }
 
 function showResult(terminal: Terminal, resultText: string): void {
-  const result = JSON.parse(resultText) as {
+  const result = parseExact(resultText) as {
     content?: unknown
     contents?: unknown
     messages?: unknown

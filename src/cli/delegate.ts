@@ -30,19 +30,22 @@ export async function delegate(
   const text = message === '-' ? readFileSync(0, 'utf8') : message
   const session = await openSession({ ...options, peers: 'all' })
   try {
-    const report = await interruptible(terminal, (live) =>
-      session.operator.delegate(
-        {
-          agent,
-          message: text,
-          ...(data === undefined ? {} : { data }),
-          ...(options.context === undefined ? {} : { contextId: options.context }),
-          ...(options.insist === undefined ? {} : { insist: options.insist }),
-          ...(waitMs === undefined ? {} : { waitMs }),
-          ...(session.shared ? {} : { acceptMs: ACCEPT_MS }),
-        },
-        live,
-      ),
+    const report = await interruptible(
+      terminal,
+      (live) =>
+        session.operator.delegate(
+          {
+            agent,
+            message: text,
+            ...(data === undefined ? {} : { data }),
+            ...(options.context === undefined ? {} : { contextId: options.context }),
+            ...(options.insist === undefined ? {} : { insist: options.insist }),
+            ...(waitMs === undefined ? {} : { waitMs }),
+            ...(session.shared ? {} : { acceptMs: ACCEPT_MS }),
+          },
+          live,
+        ),
+      'wait',
     )
     if (!session.shared && report.task?.next === 'agent') {
       terminal.note(

@@ -1,6 +1,7 @@
 /** Options that several commands share: durations and JSON given in words. */
 import { readFileSync } from 'node:fs'
 import { ComityError } from '../gateway/admin/errors.ts'
+import { parseExact } from '../gateway/admin/exact-json.ts'
 import { parseDuration } from '../gateway/config/duration.ts'
 
 /** `30s`, `5m`, `2h` in milliseconds; `true` (the bare option) is `fallback`. @throws ComityError `usage` */
@@ -20,7 +21,7 @@ export function jsonOption(option: string, value: string | undefined): unknown {
   if (value === undefined) return undefined
   const text = value.startsWith('@') ? readText(option, value.slice(1)) : value
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch (error) {
     throw new ComityError('usage', `${option} expects JSON: ${(error as Error).message}`)
   }

@@ -67,17 +67,26 @@ export async function openSession(needs: SessionNeeds): Promise<Session> {
   return { operator: host.operator, config, shared: false, close: () => host.close() }
 }
 
-/** Runs one verb so that Ctrl-C calls it off: the first press asks, a second one ends this process. */
+/**
+ * Runs one verb so that Ctrl-C calls it off: the first press asks, a second one ends this process.
+ *
+ * @param what what the first press does: a call is canceled; a wait ends and what is waited for goes on.
+ */
 export async function interruptible<T>(
   terminal: Terminal,
   run: (live: Live) => Promise<T>,
+  what: 'call' | 'wait' = 'call',
 ): Promise<T> {
   const stop = new AbortController()
   let pressed = 0
   const interrupt = (): void => {
     pressed += 1
     if (pressed > 1) process.exit(EXIT.interrupted)
-    terminal.note('canceling (press again to leave at once)')
+    terminal.note(
+      what === 'call'
+        ? 'canceling (press again to leave at once)'
+        : 'the wait ends, the work goes on (press again to leave at once)',
+    )
     process.exitCode = EXIT.interrupted
     stop.abort()
   }

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ComityError } from '../gateway/admin/errors.ts'
-import type { TaskReport, Verdict } from '../gateway/admin/operator.ts'
+import type { TaskReport } from '../gateway/admin/operator.ts'
 import { showOutcome, showQuestion } from './call.ts'
 import { EXIT, exitOfOutcome } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
@@ -28,8 +28,11 @@ export async function tasks(
   const session = await openSession({ ...options, peers: waitMs === undefined ? 'none' : 'all' })
   try {
     if (taskId === undefined) return await listTasks(session, options, terminal)
-    const task = await interruptible(terminal, (live) =>
-      session.operator.task({ taskId, ...(waitMs === undefined ? {} : { waitMs }) }, live),
+    const task = await interruptible(
+      terminal,
+      (live) =>
+        session.operator.task({ taskId, ...(waitMs === undefined ? {} : { waitMs }) }, live),
+      'wait',
     )
     if (terminal.json) terminal.answer(task)
     else showTask(terminal, task)
@@ -62,17 +65,20 @@ export async function answer(
   const waitMs = options.wait === undefined ? undefined : durationOf('--wait', options.wait, '10m')
   const session = await openSession({ ...options, peers: 'all' })
   try {
-    const { outcome, task } = await interruptible(terminal, (live) =>
-      session.operator.answer(
-        {
-          taskId,
-          ...(text === undefined ? {} : { text }),
-          ...(data === undefined ? {} : { data }),
-          ...(options.decline === true ? { action: 'decline' as const } : {}),
-          ...(waitMs === undefined ? {} : { waitMs }),
-        },
-        live,
-      ),
+    const { outcome, task } = await interruptible(
+      terminal,
+      (live) =>
+        session.operator.answer(
+          {
+            taskId,
+            ...(text === undefined ? {} : { text }),
+            ...(data === undefined ? {} : { data }),
+            ...(options.decline === true ? { action: 'decline' as const } : {}),
+            ...(waitMs === undefined ? {} : { waitMs }),
+          },
+          live,
+        ),
+      'wait',
     )
     if (terminal.json) terminal.answer({ outcome, task })
     else {
@@ -116,6 +122,8 @@ export function exitOfTask(task: TaskReport): number {
     case 'answered':
       return EXIT.done
     case 'completed':
+      // A delivery nobody has judged yet is not one to go on with.
+      if (task.verdict.state === 'pending') return EXIT.working
       return task.verdict.state === 'refused' ? EXIT.failed : EXIT.done
     case 'failed':
     case 'rejected':
@@ -143,6 +151,10 @@ export function showTask(terminal: Terminal, task: TaskReport): void {
     terminal.line(
       `  there:     task ${visible(task.remoteTaskId)}, context ${visible(task.contextId ?? 'none')}`,
     )
+  if (task.state === 'unknown' && task.remoteTaskId === undefined)
+    terminal.line(
+      `  not known: whether the agent has it. Look there, then: comity settle ${task.callId} --as ran|did-not-run`,
+    )
   if (task.theirWords !== undefined) terminal.line(`  it says:   ${brief(task.theirWords, 300)}`)
   for (const question of task.questions) {
     showQuestion(terminal, question)
@@ -157,21 +169,24 @@ export function showTask(terminal: Terminal, task: TaskReport): void {
       `  artifact:  ${visible(artifact.name ?? artifact.artifactId)} (${artifact.mediaType ?? 'no media type'}, ${artifact.bytes} bytes${state.length === 0 ? '' : `, ${state.join(', ')}`})`,
     )
   }
-  terminal.line(`  verdict:   ${sayVerdict(task.verdict)}`)
+  terminal.line(`  verdict:   ${sayVerdict(task)}`)
   terminal.line(`  record:    comity explain ${task.taskId}`)
 }
 
-/** A verdict in words; completed and accepted are two judgments. */
-export function sayVerdict(verdict: Verdict): string {
+/** A task's verdict in words; completed and accepted are two judgments. */
+export function sayVerdict({ state, next, verdict }: TaskReport): string {
   switch (verdict.state) {
     case 'accepted':
       return `accepted (${verdict.checks.join('; ')})`
     case 'refused':
       return `refused: ${verdict.reasons.map((reason) => visible(reason)).join('; ')}`
     case 'pending':
-      return 'pending'
+      return 'pending: the delivery is being judged'
     case 'not_judged':
-      return 'not_judged: no criteria were given'
+      if (next !== 'nobody') return 'none yet'
+      return state === 'completed'
+        ? 'not_judged: no criteria were given'
+        : 'not_judged: nothing was handed over to be judged'
   }
 }
 

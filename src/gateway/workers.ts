@@ -49,6 +49,7 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
     try {
       const end = await runEffect(ports, claimed, stop.signal)
       if (end !== 'again') tries.delete(key)
+      if (end === 'lost') return
       if (end === 'done') return await ports.tasks.done(claimed)
       if (end === 'waits') return await ports.tasks.postpone(claimed, options.waitingMs ?? 60_000)
     } catch (error) {
@@ -105,8 +106,11 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
   }
 }
 
-/** - `waits`: done until somebody answers; looked at now and then. - `again`: not done, to be tried later. */
-type End = 'done' | 'waits' | 'again'
+/**
+ * - `waits`: done until somebody answers; looked at now and then. - `again`: not done, to be tried later.
+ * - `lost`: the task is another owner's now, and so is what it is owed.
+ */
+type End = 'done' | 'waits' | 'again' | 'lost'
 
 function keyOf({ effect, task }: Claimed): string {
   return `${effect.do} ${task.id}`
@@ -115,8 +119,7 @@ function keyOf({ effect, task }: Claimed): string {
 async function runEffect(ports: WorkerPorts, claimed: Claimed, signal: AbortSignal): Promise<End> {
   const { task, effect } = claimed
   if (effect.do === 'judge') {
-    await ports.resume.judge(claimed)
-    return 'done'
+    return (await ports.resume.judge(claimed)) === 'fenced' ? 'lost' : 'done'
   }
   // A call served as a task belongs to whoever answers it: there is nothing to follow at its peer.
   if (task.handle !== undefined && task.handle.kind !== 'a2a_task') return 'done'

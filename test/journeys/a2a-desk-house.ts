@@ -199,7 +199,7 @@ function createCore(store: Store, upstream: Upstream) {
   const { delegate } = createDispatch(ports)
   const resume = createResume({
     ...ports,
-    judge: { judge: () => Promise.resolve({ reasons: [], checks: [] }), hasOwn: () => false },
+    judge: { judge: () => Promise.resolve({ reasons: [], checks: [] }) },
     agentRoute: () => Promise.resolve(undefined),
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText: jsonTextOf,

@@ -8,6 +8,4 @@ export interface Judge {
     task: TaskRecord,
     artifacts: readonly Artifact[],
   ): Promise<{ readonly reasons: readonly string[]; readonly checks: readonly string[] }>
-  /** Whether this task has anything to be judged by beyond its acceptance rule. */
-  hasOwn(task: TaskRecord): boolean
 }

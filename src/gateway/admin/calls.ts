@@ -19,7 +19,8 @@ import type {
   Live,
   Operator,
 } from './operator.ts'
-import { type HostParts, LOCAL } from './parts.ts'
+import { LOCAL } from '../../core/words/principal.ts'
+import type { HostParts } from './parts.ts'
 import { reportOutcome, reportQuestion, reportTask } from './reports.ts'
 
 const DEFAULT_CALL_MS = 600_000
@@ -43,6 +44,10 @@ export function createCallVerbs(parts: HostParts): Pick<Operator, 'call' | 'read
 
 async function callTool(parts: HostParts, input: CallInput, live: Live): Promise<CallReport> {
   const route = await routeTo(parts, input.target)
+  if (route.kind === 'agent') {
+    // An agent's work outlives a call: only a delegation has a task to follow it by.
+    throw new ComityError('usage', `${route.peer} is an agent: comity delegate ${route.peer} "…"`)
+  }
   const args = parseArguments(input.argumentsText)
   const params = setMembers(EMPTY, undefined, {
     name: encodeJson(route.exposed),
@@ -319,8 +324,10 @@ function reportCall({
 }
 
 /** Timers hold less than 25 days; a longer wait is as good as that. */
+const LONGEST_TIMER_MS = 0x7fffffff
+
 function timeoutOf(ms: number): AbortSignal {
-  return AbortSignal.timeout(Math.min(Math.max(1, ms), 0x7fffffff))
+  return AbortSignal.timeout(Math.min(Math.max(1, ms), LONGEST_TIMER_MS))
 }
 
 /** `promise`, or undefined when the time or the signal is first. */
@@ -329,10 +336,15 @@ async function raced<T>(
   ms: number,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const stop = AbortSignal.any([signal, timeoutOf(ms)])
-  return new Promise((resolve, reject) => {
-    promise.then(resolve, reject)
-    if (stop.aborted) resolve(undefined)
-    else stop.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
+  const { promise: over, resolve } = Promise.withResolvers<undefined>()
+  const end = (): void => resolve(undefined)
+  const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS))
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  try {
+    return await Promise.race([promise, over])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+  }
 }

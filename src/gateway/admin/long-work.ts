@@ -5,7 +5,8 @@ import { CANNOT_BE_ASKED, type Answer } from '../../core/words/question.ts'
 import { isTerminal, type TaskRecord } from '../../core/words/task.ts'
 import { waitForTask } from './calls.ts'
 import type { Live, Operator } from './operator.ts'
-import { type HostParts, OPERATOR } from './parts.ts'
+import { OPERATOR } from '../../core/words/principal.ts'
+import type { HostParts } from './parts.ts'
 import { reportOutcome, reportTask } from './reports.ts'
 
 const ANSWER_MS = 60_000

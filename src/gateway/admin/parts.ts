@@ -4,7 +4,6 @@ import type { Peer } from '../../core/ports/peer.ts'
 import type { PolicyCheck } from '../../core/ports/checks.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Resume } from '../../core/resume.ts'
-import type { Principal } from '../../core/words/principal.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenCatalogue } from '../compose/catalogue.ts'
@@ -27,9 +26,3 @@ export interface HostParts {
   /** Where callers reach this host, once it serves. */
   url(): string | undefined
 }
-
-/** Who the command line and the library call as: the same principal that loopback callers are. */
-export const LOCAL: Principal = { id: 'local', groups: [], via: 'local' }
-
-/** Who settles, approves and sees every task. */
-export const OPERATOR: Principal = { id: 'operator', groups: [], via: 'operator' }

@@ -14,7 +14,8 @@ import type {
   PeerLine,
   StatusReport,
 } from './operator.ts'
-import { type HostParts, LOCAL, OPERATOR } from './parts.ts'
+import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
+import type { HostParts } from './parts.ts'
 import { reportTask } from './reports.ts'
 
 const EXPLAIN_LIMIT = 1_000
@@ -158,13 +159,17 @@ async function ledgerOf(
   // What was noted a moment ago is part of the record that is shown.
   await parts.store.flush()
   const limit = input.limit ?? 40
-  const entries =
+  const own =
     input.id === undefined
       ? parts.store.entries({ limit })
       : [
           ...parts.store.entries({ callId: input.id, limit }),
           ...parts.store.entries({ taskId: input.id, limit }),
         ]
+  const entries =
+    input.id === undefined
+      ? own
+      : [...own, ...own.flatMap((entry) => entriesOfAnswer(parts, entry))]
   const verification = input.verify === true ? await parts.store.verify() : undefined
   return {
     entries: inOrder(entries),

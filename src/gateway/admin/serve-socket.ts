@@ -8,6 +8,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ComityError } from '../../core/words/errors.ts'
+import { parseExact } from '../../core/words/exact-json.ts'
 import { type Live, type Operator, VERBS, type Verb } from './operator.ts'
 import { prepareSocketFolder } from './socket-path.ts'
 
@@ -92,7 +93,8 @@ async function act(operator: Operator, request: IncomingMessage, live: Live): Pr
   if (request.method !== 'POST' || !Object.hasOwn(VERBS, verb)) {
     throw new ComityError('usage', `expected POST /<verb>, got ${request.method} ${request.url}`)
   }
-  const input: unknown = JSON.parse(await readBody(request))
+  // Exact: what a verb only hands over keeps its digits.
+  const input = parseExact(await readBody(request))
   // One table of plain-JSON verbs: the input's shape is the verb's own to check.
   const verbOf = operator[verb as Verb] as (input: unknown, live: Live) => Promise<unknown>
   return verbOf.call(operator, input, live)

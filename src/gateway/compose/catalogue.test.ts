@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Route } from '../../core/words/route.ts'
-import { LOCAL } from '../admin/parts.ts'
+import { LOCAL } from '../../core/words/principal.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type ScriptedPeer, capabilityOf, scriptedPeer } from './scripted-peer.fixture.ts'
 import { digest } from './world.ts'

@@ -4,14 +4,15 @@
  * Reads the value before its form is known, so that these mistakes are told together with those of form; where the
  * form is wrong it says nothing.
  */
+import { RESERVED_PEER_NAMES } from '../../core/words/exposed-name.ts'
+import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
 import { isOff } from './expand-file.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
 import { nearest, sayValue } from './mistakes.ts'
 import { asMapping, asText, asTexts } from './plain.ts'
 import { checkPolicy } from './check-policy.ts'
 
-const RESERVED_PEERS = ['delegate', 'task', 'comity']
-const RESERVED_PRINCIPALS = ['local', 'operator']
+const RESERVED_PRINCIPALS = [LOCAL.id, OPERATOR.id]
 const MAX_PEERS = 200
 /** Headers that the protocols set; an operator's value would contradict the message. */
 const OUR_HEADERS =
@@ -51,8 +52,8 @@ function checkNames(
     ...Object.keys(agents).map((name) => ['agents', name] as const),
   ]
   for (const path of places) {
-    if (RESERVED_PEERS.includes(path[1])) {
-      const message = `expected a name other than ${RESERVED_PEERS.join(', ')}: comity's own tools begin with those`
+    if (RESERVED_PEER_NAMES.includes(path[1])) {
+      const message = `expected a name other than ${RESERVED_PEER_NAMES.join(', ')}: comity's own tools begin with those`
       mistakes.push({ path, message })
     }
   }

@@ -3,6 +3,7 @@
  *
  * @source MCP 2026-07-28, server, tools; transports, Streamable HTTP, custom headers (SEP-2243)
  */
+import { parseExact } from '../../core/words/exact-json.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
@@ -26,7 +27,9 @@ export async function callTool(door: Door, visit: Visit): Promise<Answer> {
   const args = readArguments(visit)
   if ('kind' in args) return args
   if (door.ports.delegation !== undefined && isTaskTool(name)) {
-    return callTaskTool(door, door.ports.delegation, visit, name, args.value())
+    // Exact: an answer's data is handed over, its digits with it.
+    const exact = parseExact(new TextDecoder().decode(args.bytes))
+    return callTaskTool(door, door.ports.delegation, visit, name, exact)
   }
   const route = await door.ports.catalogue.resolve('tool', name, visit.principal)
   if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
