@@ -12,11 +12,11 @@ import type { Judge } from './ports/judge.ts'
 import type { Claimed, Fence } from './ports/tasks.ts'
 import type { CancelReport, Exchange } from './ports/upstream.ts'
 import { step } from './step.ts'
-import { judgeRecords, sayRefusal } from './words/acceptance.ts'
+import { judgeRecords, sayRefusal, type Verdict } from './words/acceptance.ts'
 import type { OutboundCall } from './words/call.ts'
 import type { JsonText } from './words/native.ts'
 import { type Outcome, refused } from './words/outcome.ts'
-import type { Principal } from './words/principal.ts'
+import { OPERATOR, type Principal } from './words/principal.ts'
 import type { Answer } from './words/question.ts'
 import type { Route } from './words/route.ts'
 import { isTerminal, type TaskNews, type TaskRecord } from './words/task.ts'
@@ -35,11 +35,10 @@ export interface ResumePorts extends DispatchPorts {
 export interface Resume extends TaskDesk {
   /** One piece of news. `stop`: the follower has nothing more to do here. */
   news(taskId: string, news: TaskNews, fence: Fence): Promise<'go_on' | 'stop'>
-  /** Judges a completed task whose verdict is pending. */
-  judge(claimed: Claimed): Promise<void>
+  /** Judges a completed task whose verdict is pending. `fenced`: another owner holds it now, and judges it. */
+  judge(claimed: Claimed): Promise<'judged' | 'fenced'>
 }
 
-const OPERATOR: Principal = { id: 'operator', groups: [], via: 'operator' }
 /** Compare-and-set is retried against other writers of the same row; more than this many in a row is a fault of ours. */
 const MAX_TRIES = 50
 const CANCEL_TIMEOUT_MS = 15_000
@@ -318,9 +317,9 @@ async function waitForTask(
   return undefined
 }
 
-async function judgeTask(ports: ResumePorts, claimed: Claimed): Promise<void> {
+async function judgeTask(ports: ResumePorts, claimed: Claimed): Promise<'judged' | 'fenced'> {
   const { task } = claimed
-  if (task.verdict.state !== 'pending') return
+  if (task.verdict.state !== 'pending') return 'judged'
   const refusals =
     task.acceptance === undefined
       ? []
@@ -330,25 +329,37 @@ async function judgeTask(ports: ResumePorts, claimed: Claimed): Promise<void> {
     refusals.length > 0
       ? { reasons: [], checks: [] }
       : await ports.judge.judge(task, await ports.tasks.artifacts(task.id))
-  const reasons = [...refusals, ...deeper.reasons]
+  return commitVerdict(ports, claimed, [...refusals, ...deeper.reasons], deeper.checks)
+}
+
+/** Late news counts the version up and changes nothing that was judged: the verdict is then written on the newer row. */
+async function commitVerdict(
+  ports: ResumePorts,
+  { task, fence }: Claimed,
+  reasons: readonly string[],
+  checks: readonly string[],
+): Promise<'judged' | 'fenced'> {
   const judgedAt = nowOf(ports)
-  const next: TaskRecord = {
-    ...task,
-    verdict:
-      reasons.length > 0
-        ? { state: 'refused', judgedAt, reasons }
-        : { state: 'accepted', judgedAt, checks: deeper.checks },
-    updatedAt: judgedAt,
+  const verdict: Verdict =
+    reasons.length > 0
+      ? { state: 'refused', judgedAt, reasons }
+      : { state: 'accepted', judgedAt, checks }
+  const facts = { verdict: verdict.state, reasons: reasons.slice(0, 20), checks }
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const now = tries === 0 ? task : await ports.tasks.load(task.id, OPERATOR)
+    if (now?.verdict.state !== 'pending') return 'judged'
+    const done = await ports.tasks.commit(
+      {
+        next: { ...now, verdict, updatedAt: judgedAt },
+        writes: [],
+        effects: [],
+        entry: { kind: 'judged', facts },
+      },
+      fence,
+    )
+    if (done !== 'stale') return done === 'fenced' ? 'fenced' : 'judged'
   }
-  const facts = {
-    verdict: next.verdict.state,
-    reasons: reasons.slice(0, 20),
-    checks: deeper.checks,
-  }
-  await ports.tasks.commit(
-    { next, writes: [], effects: [], entry: { kind: 'judged', facts } },
-    claimed.fence,
-  )
+  throw new Error(`task ${task.id} changed under every one of ${MAX_TRIES} tries to judge it`)
 }
 
 function nowOf(ports: ResumePorts): string {

@@ -246,4 +246,13 @@ describe('tasks', () => {
     expect(await store.tasks.commit(commitOf(next), claimed?.fence)).toBe('fenced')
     expect(await store.tasks.claim('w', 10, 1000)).toHaveLength(1)
   })
+  test('a verdict that is pending owes its judgment after a restart, whatever became of the effect', async () => {
+    await delegate()
+    const verdict = { state: 'pending' } as const
+    await store.tasks.commit(commitOf(createTask('t1', 'completed', { verdict })))
+    expect(await store.tasks.claim('w', 10, 1000)).toEqual([])
+    await reopen()
+    const claimed = await store.tasks.claim('w', 10, 1000)
+    expect(claimed.map(({ effect }) => effect)).toEqual([{ do: 'judge' }])
+  })
 })

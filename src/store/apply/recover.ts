@@ -2,7 +2,8 @@
  * Recovery: what an earlier owner left open becomes unknown. It may have run; nothing is sent again because of it.
  *
  * A delegation whose first reply never came owes a search for its remote task, and one that waits for an answer a look
- * at it: the answer may have left, or the agent gone on by itself. Leases of the dead are void.
+ * at it: the answer may have left, or the agent gone on by itself. A verdict that is pending owes its judgment, whatever
+ * became of the effect. Leases of the dead are void.
  */
 import { canonicalText } from '../canonical-text.ts'
 import type { Writer } from '../writer.ts'
@@ -14,6 +15,10 @@ const OPEN_CALLS = `SELECT call_id AS callId FROM calls
   WHERE state IN ('open', 'caller_gone') ORDER BY opened_seq`
 
 const WAITING_TASKS = `SELECT id, version FROM tasks WHERE state = 'input_required'`
+
+// A damaged document is told when its row is read; it must not keep the store from opening.
+const UNJUDGED_TASKS = `SELECT id, version FROM tasks WHERE state = 'completed'
+  AND CASE WHEN json_valid(document) THEN json_extract(document, '$.verdict.state') END = 'pending'`
 
 const DIED = {
   state: 'unknown',
@@ -39,6 +44,8 @@ export function recoverCalls(writer: Writer): number {
   }
   for (const { id, version } of writer.all(WAITING_TASKS, {}))
     insertEffect(writer, String(id), 'follow', Number(version))
+  for (const { id, version } of writer.all(UNJUDGED_TASKS, {}))
+    insertEffect(writer, String(id), 'judge', Number(version))
   releaseAll(writer)
   return open.length
 }
