@@ -13,6 +13,7 @@ import type { Principal } from '../../core/words/principal.ts'
 import { parseScopedUri } from '../../core/words/exposed-name.ts'
 import type { Route } from '../../core/words/route.ts'
 import { type Links, createLinks } from './links.ts'
+import { knowsPeer, missingFor } from './missing.ts'
 import {
   type Clash,
   type NamingRules,
@@ -98,9 +99,9 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     linked(principal, peer, uris) {
       for (const uri of uris) state.links.add(principal.id, peer, uri)
     },
-    async instructions() {
+    async instructions(principal) {
       await slots.patient()
-      return instructionsOf(state.slots)
+      return instructionsOf(state.slots.filter((slot) => knowsPeer(ports.policy, principal, slot)))
     },
     onChanged(listener) {
       listeners.add(listener)
@@ -156,17 +157,10 @@ function instructionsOf(slots: readonly Slot[]): string | undefined {
 function listOf(state: State, kind: ListKind, principal: Principal): Listing {
   const { ports, slots } = state
   const table = tableOf(state)
-  const missing: { peer: string; reason: string }[] = []
-  for (const slot of slots) {
-    if (slot.error !== undefined) missing.push({ peer: slot.peer.name, reason: slot.error })
-    else if (!slot.done && slot.listing === undefined)
-      missing.push({ peer: slot.peer.name, reason: 'still starting' })
-    for (const left of slot.listing?.leftOut ?? [])
-      if (kindMatches(left.kind, kind))
-        missing.push({ peer: left.peer, reason: `${left.name}: ${left.reason}` })
-  }
-  for (const clash of state.clashes)
-    missing.push({ peer: clash.peer, reason: `${clash.name}: ${clash.reason}` })
+  const known = slots.filter((slot) => knowsPeer(ports.policy, principal, slot))
+  const missing = [
+    ...missingFor(principal, kind, { policy: ports.policy, known, clashes: state.clashes }),
+  ]
   const items = []
   for (const [exposed, row] of table[kind]) {
     if (slots.find((slot) => slot.peer.name === row.route.peer)?.error !== undefined) continue
@@ -184,7 +178,7 @@ function listOf(state: State, kind: ListKind, principal: Principal): Listing {
     items,
     missing,
     ttlMs: slots.every((slot) => slot.done && slot.error === undefined) ? LIST_TTL_MS : 0,
-    allFailed: slots.length > 0 && slots.every((slot) => slot.error !== undefined),
+    allFailed: known.length > 0 && known.every((slot) => slot.error !== undefined),
   }
 }
 
@@ -251,9 +245,7 @@ function viewOf(state: State): readonly PeerView[] {
         ? []
         : [{ capability, exposed: route.exposed, withdrawn: ports.pinState(route) === 'changed' }]
     })
-    const clashed = clashes
-      .filter((clash) => clash.peer === slot.peer.name)
-      .map((clash): LeftOut => ({ ...clash, kind: 'tool' }))
+    const clashed = clashes.filter((clash) => clash.peer === slot.peer.name)
     return {
       peer: slot.peer,
       capabilities,
@@ -279,8 +271,4 @@ function definitionOf(slots: readonly Slot[], route: Route): Capability | undefi
 function* allRows(table: RouteTable): Generator<Row> {
   for (const kind of ['tool', 'prompt', 'resource', 'template'] as const)
     yield* table[kind].values()
-}
-
-function kindMatches(left: Capability['kind'], kind: ListKind): boolean {
-  return left === kind || (left === 'agent' && kind === 'tool')
 }

@@ -41,6 +41,7 @@ export interface NamingRules {
 /** Two capabilities that cannot both have their name or URI, told apart from what peers left out themselves. */
 export interface Clash {
   readonly peer: string
+  readonly kind: Capability['kind']
   readonly name: string
   readonly reason: string
 }
@@ -70,6 +71,7 @@ export function buildRouteTable(
       if (holder !== undefined) {
         clashes.push({
           peer: peer.name,
+          kind: capability.kind,
           name: capability.name,
           reason: `its exposed name ${exposed} is taken by ${holder.route.peer}/${holder.route.capability}`,
         })
