@@ -15,6 +15,7 @@ import { createA2aDoor } from '../a2a/downstream/server.ts'
 import type { Host } from './compose/host.ts'
 import { isLoopback } from './config/cross-checks.ts'
 import type { TokenConfig } from './config/config.ts'
+import { servedHosts } from './served-hosts.ts'
 
 export interface GatewayOptions {
   readonly host: string
@@ -43,7 +44,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     )
   }
   const authenticate = createAuthenticate(tokens)
-  const allowedHosts = tokens === undefined ? undefined : [options.host, ...LOOPBACK]
+  const allowedHosts = tokens === undefined ? undefined : servedHosts(options.host)
   const common = {
     ...host.doorOptions,
     authenticate,
@@ -92,8 +93,6 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     },
   }
 }
-
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'] as const
 
 /** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
 function createAuthenticate(tokens: readonly TokenConfig[] | undefined): Authenticate {
