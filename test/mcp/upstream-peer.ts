@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { CallEvent, Exchange, StopReason, WireFacts } from '../../src/core/ports/upstream.ts'
 import type { Continuation, Operation, OutboundCall } from '../../src/core/words/call.ts'
+import type { CapabilityHints } from '../../src/core/words/capability.ts'
 import type { Outcome } from '../../src/core/words/outcome.ts'
 import { CANNOT_BE_ASKED, type CallerCan } from '../../src/core/words/question.ts'
 import {
@@ -101,6 +102,28 @@ export interface Message {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
+/** A modern HTTP server with one tool, `pay`; its calls go to `handle`. */
+export function listenModern(
+  handle: (
+    message: Message,
+    response: ServerResponse,
+    headers: Readonly<Record<string, unknown>>,
+  ) => void,
+  tools: readonly object[] = [{ name: 'pay', inputSchema: { type: 'object' } }],
+): Promise<string> {
+  return listen((request, response, body) => {
+    const message = JSON.parse(body) as Message
+    if (message.method === 'tools/call') return handle(message, response, request.headers)
+    const result =
+      message.method === 'server/discover'
+        ? { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+        : { tools }
+    reply(response, message, {
+      result: { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...result },
+    })
+  })
+}
+
 /** A legacy HTTP server that answers JSON; `handle` may take a message over by returning true. */
 export function listenLegacy(
   handle: (message: Message, response: ServerResponse, request: IncomingMessage) => boolean,
@@ -148,6 +171,8 @@ export interface Made {
 
 export interface CallOptions {
   readonly operation?: Operation
+  /** What the tool says of itself, and is believed. */
+  readonly hints?: CapabilityHints
   /** The raw params; by default made from the arguments. */
   readonly params?: string
   readonly can?: Partial<CallerCan>
@@ -181,7 +206,7 @@ export async function makeCall(
       capability: name,
       endpoint: peer.endpoint,
       fingerprint: '',
-      hints: {},
+      hints: options.hints ?? {},
       trusted: true,
     },
     principal: { id: 'local', groups: [], via: 'local' },

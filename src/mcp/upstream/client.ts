@@ -210,7 +210,9 @@ class ServerPeer implements McpPeer {
     try {
       return await this.#send(call, method, exchange, events, stop.signal, dispatched)
     } catch (error) {
-      if (error instanceof LinkFailure) return judgeFailure(error, this.name, stop.reason())
+      if (error instanceof LinkFailure) {
+        return judgeFailure(error, { peer: this.name, act: isAct(call) }, stop.reason())
+      }
       if (error instanceof JsonFault) {
         return refused('validation', 'bad_arguments', `not sent to ${this.name}: ${error.message}`)
       }
@@ -272,8 +274,14 @@ class ServerPeer implements McpPeer {
         }),
       onNotification: (notification) => events.push(notification, facts.revision),
     })
-    return judgeAnswer(answer, { peer: this.name, facts, can })
+    return judgeAnswer(answer, { peer: this.name, facts, can, act: isAct(call) })
   }
+}
+
+/** Whether it may have effects, as far as the peer's own word is believed. */
+function isAct({ operation, route }: OutboundCall): boolean {
+  if (operation === 'read' || operation === 'prompt') return false
+  return !(route.trusted && route.hints.readOnly === true)
 }
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */

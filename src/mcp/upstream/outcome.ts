@@ -5,7 +5,8 @@
  * - a JSON-RPC error is `failed`; that nothing ran is believed only for codes by which the message
  *   itself was refused (parse, request, method, params, headers, version, capability);
  * - a transport that broke, or an HTTP status without a message, after sending is `unknown`;
- * - an answer that came but cannot be read is `failed` and counts as having run.
+ * - an answer to an act that cannot be read says nothing of what the act did: `unknown`; of what only
+ *   reads it is `failed` and counts as having run.
  */
 import { refused, type Outcome } from '../../core/words/outcome.ts'
 import type { CallerCan, Question, QuestionKind } from '../../core/words/question.ts'
@@ -40,13 +41,15 @@ export interface Asked {
   readonly peer: string
   readonly facts: PeerFacts
   readonly can: CallerCan
+  /** It may have effects: not only a read, nor a tool that is believed to read only. */
+  readonly act: boolean
 }
 
 /** The outcome of an answer. */
 export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome {
   if (answer.kind === 'error') return judgeError(answer, asked)
-  const { facts, peer } = asked
-  if (answer.result.type !== 'object') return violation(peer, 'a result that is no object')
+  const { facts, peer, act } = asked
+  if (answer.result.type !== 'object') return unclear(peer, 'a result that is no object', act)
   const bytes = sliceOf(answer.bytes, answer.result.value)
   const native = mcpNative(bytes, facts.revision)
   let head: ReturnType<typeof readResultHead>
@@ -54,25 +57,26 @@ export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome
     head = readResultHead(bytes, undefined, { validated: true })
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
-    return violation(peer, `a result of which readers may disagree: ${error.message}`)
+    return unclear(peer, `a result of which readers may disagree: ${error.message}`, act)
   }
-  if (!head.sound) return violation(peer, 'a resultType that is no string')
+  if (!head.sound) return unclear(peer, 'a resultType that is no string', act)
   if (head.resultType === RESULT_TYPES.complete) {
     return { state: 'completed', native, toolError: head.isError }
   }
   if (head.resultType === RESULT_TYPES.inputRequired && facts.era === 'modern') {
     return judgeQuestions(bytes, head.members, native, asked)
   }
-  return violation(
+  return unclear(
     peer,
     `the result type ${JSON.stringify(head.resultType.slice(0, 60))}, which was not declared`,
+    act,
   )
 }
 
 /** The outcome of no answer. @param stopped why the caller's signal was aborted, if it was. */
 export function judgeFailure(
   failure: LinkFailure,
-  peer: string,
+  { peer, act }: Pick<Asked, 'peer' | 'act'>,
   stopped: StopReason | undefined,
 ): Outcome {
   const { reason, sent, message } = failure
@@ -92,7 +96,7 @@ export function judgeFailure(
         detail: `${detail}; it was sent and may have run`,
       }
     case 'unreadable':
-      return violation(peer, message)
+      return unclear(peer, message, act)
     case 'unclear':
       return {
         state: 'unknown',
@@ -136,6 +140,16 @@ function violation(peer: string, what: string): Outcome {
     ran: 'yes',
     code: 'protocol_violation',
     detail: `${peer} answered, but not as the protocol says: ${what}`,
+  }
+}
+
+/** What the answer does not say cannot be known: an act is not to be sent again as if it had failed. */
+function unclear(peer: string, what: string, act: boolean): Outcome {
+  if (!act) return violation(peer, what)
+  return {
+    state: 'unknown',
+    because: 'peer_unclear',
+    detail: `${peer} answered, but not as the protocol says: ${what}; it may have run`,
   }
 }
 

@@ -120,17 +120,15 @@ describe('C31: ids', () => {
     expect(peer.counts()?.nonConforming).toBe(3)
   })
 
-  test('a broken answer to a call of ours fails that call at once', async () => {
+  test('a broken answer to a call of ours ends that call at once: what it did is unknown', async () => {
     const peer = openPeer(
       inlineServer(
         `serve({ 'tools/call': (m) => raw('{"jsonrpc":"2.0","id":' + m.id + ',"result":{},"result":{}}\\n') })`,
       ),
     )
     expect((await makeCall(peer, 'pay')).outcome).toMatchObject({
-      state: 'failed',
-      origin: 'protocol',
-      ran: 'yes',
-      code: 'protocol_violation',
+      state: 'unknown',
+      because: 'peer_unclear',
     })
   })
 })
