@@ -71,6 +71,8 @@ export type LinkFailureReason =
   | 'unauthorized'
   /** Refused by the transport before the message was looked at (405, 413, 415, 429, redirect). */
   | 'refused'
+  /** The server reads too slowly for what waits already: nothing was sent. */
+  | 'congested'
   /** The connection or the process ended. */
   | 'broken'
   /** The answer is no answer: too large, not JSON-RPC, wrong id. */

@@ -88,6 +88,8 @@ export function judgeFailure(
       return refused('peer', 'credentials_missing', detail)
     case 'refused':
       return refused('transport', 'peer_error', detail)
+    case 'congested':
+      return refused('transport', 'not_sent', detail)
     case 'broken':
       if (!sent) return refused('transport', 'peer_crashed', detail)
       return {

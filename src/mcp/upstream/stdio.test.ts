@@ -218,6 +218,45 @@ describe('a server that dies', () => {
   })
 })
 
+describe('a server that does not read', () => {
+  test('collects no calls: beyond a bound they are refused as not sent, and served once it reads', async () => {
+    const file = counterFile()
+    const peer = openPeer(
+      inlineServer(
+        `
+        serve({ 'tools/call': (m) => {
+          appendFileSync(process.env.LOG, 'x')
+          if (m.params.arguments.sleep) while (readFileSync(process.env.LOG, 'utf8') !== 'xgo') {}
+          answer(m, { content: [] })
+        } })
+      `,
+        { LOG: file },
+      ),
+    )
+    await peer.listing()
+    const first = makeCall(peer, 'pay', { sleep: true })
+    await until('it sleeps', () => readFileSync(file, 'utf8') === 'x')
+    const large = { text: 'x'.repeat(6 * 1024 * 1024) }
+    let sending = 0
+    const onSend = (): void => void (sending += 1)
+    const filling = [1, 2, 3].map(() => makeCall(peer, 'pay', large, { onSend }))
+    await until('they are on the way', () => sending === 3)
+    const { outcome, sent } = await makeCall(peer, 'pay', large)
+    expect(outcome).toMatchObject({
+      state: 'failed',
+      origin: 'transport',
+      ran: 'no',
+      code: 'not_sent',
+      detail: expect.stringContaining('does not read') as string,
+    })
+    expect(sent).toEqual([])
+    writeFileSync(file, 'xgo')
+    expect((await first).outcome.state).toBe('completed')
+    for (const made of filling) expect((await made).outcome.state).toBe('completed')
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+  })
+})
+
 describe('a server that lives but is of no use', () => {
   const useless = (act: string, log: string) =>
     inlineServer(`

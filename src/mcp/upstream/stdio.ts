@@ -36,6 +36,8 @@ const NOISE_SAMPLES = 10
 const NOISE_SAMPLE_CHARACTERS = 200
 /** How long after the process ended its last output may still be on the way. */
 const DRAIN_MS = 100
+/** Above this many bytes that the server has not read yet, nothing more is sent. One message may be larger. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const OBJECT_START = 0x7b
 const NEWLINE = Uint8Array.of(0x0a)
 
@@ -101,6 +103,10 @@ class StdioLink implements Link {
     if (!this.#server.input.writable) {
       throw new LinkFailure('broken', false, 'the server process no longer reads its input')
     }
+    if (this.#congested()) {
+      const what = `the server process does not read: more than ${MAX_WAITING_BYTES} bytes wait for it already`
+      throw new LinkFailure('congested', false, what)
+    }
     const answer = this.#pending.add(request)
     const abort = (): void => this.#abort(request)
     request.signal.addEventListener('abort', abort, { once: true })
@@ -139,6 +145,10 @@ class StdioLink implements Link {
     this.#write(
       encodeNotification('notifications/cancelled', encodeJson({ requestId: request.id })),
     )
+  }
+
+  #congested(): boolean {
+    return this.#server.input.writableLength > MAX_WAITING_BYTES
   }
 
   #write(message: Uint8Array): void {
@@ -194,7 +204,8 @@ class StdioLink implements Link {
 
   /** Requests to us exist in the session revisions only; we declared nothing but can be pinged. */
   #readRequest(request: RpcRequest): void {
-    if (this.#agreement?.era === 'modern') return this.#pending.addStray()
+    // What asks without reading is not answered into memory of ours.
+    if (this.#agreement?.era === 'modern' || this.#congested()) return this.#pending.addStray()
     if (request.method === 'ping') return this.#write(encodeResult(request.id, encodeJson({})))
     const message = `${request.method} is not supported: this client declared no such capability`
     this.#write(encodeError(request.id, { code: RPC_ERRORS.methodNotFound, message }))
