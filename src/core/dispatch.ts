@@ -80,9 +80,7 @@ async function openCall(
     actKey: actKey(ports.digest, call, verdict.argumentsDigest),
     sideEffect: verdict.decision.risk !== 'read',
     decision: verdict.decision,
-    ...(verdict.approvalId === undefined || verdict.approvalCarried
-      ? {}
-      : { approvalId: verdict.approvalId }),
+    ...(verdict.approvalId === undefined ? {} : { approvalId: verdict.approvalId }),
     ...(task === undefined ? {} : { task }),
   })
   if (opened.kind === 'opened') return { passed: verdict, ...(task === undefined ? {} : { task }) }
@@ -100,7 +98,7 @@ function notOpened(opened: Exclude<Opened, { kind: 'opened' }>): Outcome {
       return refused(
         'policy',
         'approval_required',
-        'the approval of this call was used by another call meanwhile; nothing was sent, call again to ask anew',
+        'the approval of this call was used meanwhile, by another call or by this very round; nothing was sent, call again from the start to ask anew',
       )
     case 'unwritable':
       return refused(

@@ -24,9 +24,8 @@ export type GateVerdict =
       readonly kind: 'pass'
       readonly decision: Decision
       readonly argumentsDigest: string
+      /** To be spent by `open`, which also knows whether an earlier round of this call may hand it on. */
       readonly approvalId?: string
-      /** The approval was spent by an earlier round of the same call. */
-      readonly approvalCarried: boolean
     }
   | {
       readonly kind: 'refused'
@@ -46,12 +45,11 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
     const outcome = refused('policy', 'denied', `denied by ${decision.rule}; nothing was sent`)
     return { kind: 'refused', outcome, argumentsDigest, decision }
   }
-  if (decision.effect === 'allow')
-    return { kind: 'pass', decision, argumentsDigest, approvalCarried: false }
+  if (decision.effect === 'allow') return { kind: 'pass', decision, argumentsDigest }
   if (call.continuation?.approvalId !== undefined) {
     // The envelope that carried it is sealed by us and bound to these very arguments.
-    const approvalId = call.continuation.approvalId
-    return { kind: 'pass', decision, argumentsDigest, approvalId, approvalCarried: true }
+    const { approvalId } = call.continuation
+    return { kind: 'pass', decision, argumentsDigest, approvalId }
   }
   return askForApproval(ports, call, decision, argumentsDigest)
 }
@@ -134,7 +132,7 @@ async function askForApproval(
   const digest = approvalDigest(ports.digest, call, argumentsDigest)
   const known = await ports.approvals.find(digest)
   if (known?.state === 'approved') {
-    return { kind: 'pass', decision, argumentsDigest, approvalId: known.id, approvalCarried: false }
+    return { kind: 'pass', decision, argumentsDigest, approvalId: known.id }
   }
   if (known?.state === 'denied') {
     const outcome = refused(

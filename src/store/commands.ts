@@ -63,6 +63,8 @@ interface OpenCall {
   readonly endpoint: string
   readonly insist: string | null
   readonly approvalId: string | null
+  /** The round before, in a multi round trip: it hands its approval on. */
+  readonly continues: string | null
   readonly facts: Facts
   readonly payload: PayloadBytes
   readonly task: TaskWrite | null

@@ -236,6 +236,38 @@ describe('approvals', () => {
     expect(store.approvals.list()).toMatchObject([{ id: asked.id, state: 'spent' }])
   })
 
+  test('a later round of the same call carries it on; the round before cannot, and no other call', async () => {
+    const { id } = await store.approvals.request(CASE, 60_000)
+    await store.approvals.answer(id, 'approved', 'terminal')
+    const round = (callId: string, earlier?: string) =>
+      store.ledger.open(
+        createOpening(callId, {
+          actKey: callId,
+          approvalId: id,
+          call: createCall(
+            callId,
+            earlier === undefined
+              ? {}
+              : {
+                  continuation: {
+                    callId: earlier,
+                    handle: { peer: 'tickets', kind: 'mcp_state', sealed: 's' },
+                    answers: [],
+                    approvalId: id,
+                  },
+                },
+          ),
+        }),
+      )
+    expect(await round('c0', 'nobody')).toEqual({ kind: 'opened' })
+    expect(await round('c1', 'c0')).toEqual({ kind: 'opened' })
+    expect(await round('c1-again', 'c0')).toEqual({ kind: 'approval_spent' })
+    expect(await round('c2')).toEqual({ kind: 'approval_spent' })
+    expect(await round('c3', 'c1')).toEqual({ kind: 'opened' })
+    await reopen()
+    expect(await round('c4', 'c1')).toEqual({ kind: 'approval_spent' })
+  })
+
   test('an approval lapses, and cannot be answered then', async () => {
     const asked = await store.approvals.request(CASE, 1000)
     clock.move(1000)

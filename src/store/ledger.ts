@@ -81,6 +81,7 @@ function openOf(opening: Opening): Intent {
     endpoint: call.route.endpoint,
     insist: call.insist ?? null,
     approvalId: opening.approvalId ?? null,
+    continues: call.continuation?.callId ?? null,
     facts: openingFacts(opening),
     payload: argumentsPayload(call),
     task: opening.task === undefined ? null : encodeTask(opening.task),

@@ -15,7 +15,7 @@ export interface Opening {
   /** Write or destructive: durable before it resolves, subject to the twin rule. */
   readonly sideEffect: boolean
   readonly decision: Decision
-  /** Spent in the same unit. */
+  /** Spent in the same unit, once. A later round of a multi round trip takes it over from the round it continues, also once. */
   readonly approvalId?: string
   /** A delegation's task, created in the same unit. */
   readonly task?: TaskRecord

@@ -152,16 +152,28 @@ export function answerApproval(writer: Writer, command: ApprovalAnswerCommand): 
   return next
 }
 
-/** Spends an approval for one call. @returns false when it is not approved, expired, spent, or another's. */
+/**
+ * Spends an approval for one call. The round that holds a spent one hands it on to the one that continues it, once, so that
+ * no round of a call passes twice.
+ *
+ * @returns false when it is not approved, expired, spent by any other call, or another's.
+ */
 export function spendApproval(
   writer: Writer,
   id: string,
-  call: { readonly callId: string; readonly principal: string; readonly endpoint: string },
+  call: {
+    readonly callId: string
+    readonly principal: string
+    readonly endpoint: string
+    readonly continues: string | null
+  },
 ): boolean {
   const found = writer.get(SELECT_APPROVAL, { id })
   if (found === undefined) return false
   const row = parseApprovalRow(found)
-  if (stateOf(row, writer.now) !== 'approved') return false
+  const state = stateOf(row, writer.now)
+  const handedOn = state === 'spent' && row.spentBy === call.continues
+  if (state !== 'approved' && !handedOn) return false
   const asked = JSON.parse(row.asked) as ApprovalCase
   if (asked.principal !== call.principal || asked.endpoint !== call.endpoint) return false
   update(writer, { ...row, state: 'spent', spentBy: call.callId })
