@@ -4,7 +4,8 @@ import { EXIT } from './exit-codes.ts'
 import { showEntries } from './ledger.ts'
 import type { CommonOptions } from './main.ts'
 import { interruptible, openSession } from './session.ts'
-import { showTask } from './tasks.ts'
+import { asRecord, sayEntry, sayFact, saySent } from './say-entry.ts'
+import { sayVerdict, showTask } from './tasks.ts'
 import { type Terminal, brief, visible } from './terminal.ts'
 
 export async function explain(
@@ -28,23 +29,29 @@ export function showExplanation(terminal: Terminal, report: ExplainReport): void
   const facts = { ...asRecord(report.call['facts']), ...report.call }
   const route = asRecord(facts['route'])
   const decision = asRecord(facts['decision'])
-  terminal.line(`call ${report.callId}`)
+  terminal.line(
+    `call ${report.callId}${report.task === undefined ? '' : `, task ${report.task.taskId}`}`,
+  )
   section(terminal, 'who asked', [
-    `${sayValue(facts['principal'])} through ${sayValue(facts['door'])}, ${sayValue(report.call['openedAt'])}`,
+    `${sayCaller(facts['principal'])}, through ${sayDoor(facts['door'])}, ${sayFact(report.call['openedAt'])}`,
   ])
   section(terminal, 'what', [
-    `${sayValue(facts['operation'])} ${sayValue(route['peer'])}/${sayValue(route['capability'])} (shown to callers as ${sayValue(route['exposed'])})`,
+    `${sayFact(facts['operation'])} ${sayFact(route['peer'])}/${sayFact(route['capability'])} (shown to callers as ${sayFact(route['exposed'])})`,
     report.argumentsText === undefined
       ? 'arguments: kept as a digest only'
       : `arguments: ${brief(report.argumentsText, 1000)}`,
+    ...(facts['continues'] === undefined
+      ? []
+      : [`it goes on with another call: comity explain ${sayFact(facts['continues'])}`]),
   ])
   section(terminal, 'by which rule', [
-    `${sayValue(decision['rule'])}: ${sayValue(decision['effect'])}, risk ${sayValue(decision['risk'])}${facts['approvalId'] === undefined ? '' : `, approval ${sayValue(facts['approvalId'])}`}`,
+    `${sayFact(decision['rule'])}: ${sayFact(decision['effect'])}, risk ${sayFact(decision['risk'])}${facts['approvalId'] === undefined ? '' : `, approval ${sayFact(facts['approvalId'])}`}`,
   ])
   section(terminal, 'what was sent', sent(report.entries))
   section(terminal, 'what is known', known(report))
   section(terminal, 'what is not known', unknowns(report))
   section(terminal, 'what to do next', nextSteps(report))
+  section(terminal, 'how it went', toldInOrder(report.entries))
   if (report.task !== undefined) {
     terminal.line()
     showTask(terminal, report.task)
@@ -60,40 +67,71 @@ function section(terminal: Terminal, title: string, lines: readonly string[]): v
   for (const line of lines) terminal.line(`  ${visible(line)}`)
 }
 
+function sayCaller(principal: unknown): string {
+  const { id, via } = asRecord(principal)
+  return id === undefined ? sayFact(principal) : `${sayFact(id)} (known by ${sayFact(via)})`
+}
+
+function sayDoor(door: unknown): string {
+  return door === 'operator' ? 'the command line or the library' : sayFact(door)
+}
+
 function sent(entries: readonly EntryLine[]): readonly string[] {
   const dispatched = entries.filter((entry) => entry.kind === 'dispatched')
-  if (dispatched.length === 0) return ['nothing is on record as sent']
-  return dispatched.map(
-    (entry) =>
-      `${entry.at}: wire id ${sayValue(entry.facts['wireId'])}, revision ${sayValue(entry.facts['revision'])}; we declared ${sayValue(entry.facts['ours'])}, the peer ${sayValue(entry.facts['theirs'])}`,
-  )
+  return dispatched.length === 0
+    ? ['nothing is on record as sent']
+    : dispatched.map((entry) => `${entry.at}  ${saySent(entry.facts)}`)
+}
+
+function toldInOrder(entries: readonly EntryLine[]): readonly string[] {
+  return entries.flatMap((entry) => sayEntry(entry) ?? [])
 }
 
 function known(report: ExplainReport): readonly string[] {
   const outcome = asRecord(report.call['outcome'])
-  const lines = [
-    `the call is ${sayValue(report.call['state'])}${outcome['state'] === undefined ? '' : `: ${sayValue(outcome['state'])}`}`,
-  ]
+  const { task } = report
+  // A delegation's call ends with the agent's first reply; what became of the work is its task's.
+  const lines =
+    task === undefined || report.call['state'] !== 'settled'
+      ? [
+          `the call is ${sayFact(report.call['state'])}${outcome['state'] === undefined ? '' : `: ${sayFact(outcome['state'])}`}`,
+        ]
+      : [
+          sayFirstReply(outcome),
+          `the task is ${task.state} since ${task.updatedAt}`,
+          `verdict: ${sayVerdict(task)}`,
+        ]
   for (const key of ['code', 'detail', 'toolError', 'byHand'])
-    if (outcome[key] !== undefined) lines.push(`${key}: ${sayValue(outcome[key])}`)
-  for (const entry of report.entries.filter(
-    (one) => one.kind === 'cancel_reported' || one.kind === 'judged',
-  ))
-    lines.push(`${entry.kind}: ${brief(JSON.stringify(entry.facts), 300)}`)
+    if (outcome[key] !== undefined) lines.push(`${key}: ${sayFact(outcome[key])}`)
+  for (const { kind, facts } of report.entries) {
+    if (kind === 'cancel_reported')
+      lines.push(`asked to stop: ${sayFact(facts['confirmed'])}, ${sayFact(facts['detail'])}`)
+  }
   return lines
 }
 
+function sayFirstReply(outcome: Record<string, unknown>): string {
+  if (outcome['through'] === 'task')
+    return `the agent's first reply was lost; its task was found as ${sayFact(outcome['state'])}`
+  if (outcome['byHand'] !== undefined) return "the agent's first reply was lost"
+  return outcome['ran'] === 'no'
+    ? `nothing ran: ${sayFact(outcome['state'])}`
+    : `the agent's first reply was: ${sayFact(outcome['state'])}`
+}
+
 function unknowns(report: ExplainReport): readonly string[] {
-  const state = report.call['state']
+  const { state } = report.call
+  const { task } = report
   if (state === 'unknown')
     return ['whether it ran at the peer: it was opened, and no answer is on record']
+  if (task?.state === 'unknown') return ['what became of the task: the agent no longer tells']
+  if (task?.next === 'agent' || task?.next === 'you') return ['how the task ends: it is under way']
   if (state === 'open' || state === 'caller_gone') return ['how it ends: it is under way']
-  if (report.task?.next === 'agent') return ['how the task ends: the agent is at work']
   return ['nothing that this record could tell']
 }
 
 function nextSteps(report: ExplainReport): readonly string[] {
-  const state = report.call['state']
+  const { state } = report.call
   const { task } = report
   if (state === 'unknown' && task?.remoteTaskId === undefined) {
     return [
@@ -102,20 +140,32 @@ function nextSteps(report: ExplainReport): readonly string[] {
     ]
   }
   if (task === undefined) return ['nothing']
-  if (task.next === 'you') return [`answer: comity answer ${task.taskId} "…"`]
-  if (task.next === 'operator')
-    return ['the agent waits for an authorisation, or its task was not found: look at the agent']
-  if (task.next === 'agent') return [`wait: comity tasks ${task.taskId} --wait`]
-  return task.artifacts.length === 0
-    ? ['nothing']
-    : [`take the artifacts: comity tasks ${task.taskId} --save <folder>`]
+  switch (task.next) {
+    case 'you':
+      return [
+        ...task.questions.map((question) => `it asks: ${question.text}`),
+        `answer: comity answer ${task.taskId} "…", or --decline`,
+      ]
+    case 'operator':
+      return task.state === 'unknown'
+        ? ['look at the agent what became of it; an equal delegation is not sent before']
+        : ['give the authorisation where the agent asks for it; the task is followed on meanwhile']
+    case 'agent':
+      return [
+        `wait: comity tasks ${task.taskId} --wait`,
+        `or ask it to stop: comity cancel ${task.taskId}`,
+      ]
+    case 'nobody':
+      return afterEnd(task)
+  }
 }
 
-function sayValue(value: unknown): string {
-  if (value === undefined || value === null) return '-'
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+function afterEnd(task: NonNullable<ExplainReport['task']>): readonly string[] {
+  const take = `take the artifacts: comity tasks ${task.taskId} --save <folder>`
+  const context = task.contextId === undefined ? '' : ` --context ${task.contextId}`
+  const anew = `ended tasks take nothing more; ask anew in the same context: comity delegate ${task.peer} "…"${context}`
+  if (task.verdict.state === 'refused')
+    return [...task.verdict.reasons.map((reason) => `refused: ${reason}`), anew, take]
+  if (task.state === 'completed') return task.artifacts.length === 0 ? ['nothing'] : [take]
+  return task.state === 'answered' ? ['nothing'] : [anew]
 }
