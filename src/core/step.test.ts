@@ -156,6 +156,18 @@ test('whatever news come in whatever order, states move only along the table and
   )
 })
 
+test('a task whose agent does not know is looked at now and then; one that nobody can name is searched', () => {
+  const unclear: Outcome = { state: 'unknown', because: 'peer_unclear', detail: 'x', handle }
+  const lost: Outcome = { state: 'unknown', because: 'sent_no_answer', detail: 'x' }
+  const owedOf = (from: TaskState, outcome: Outcome) =>
+    step(task(from), status(outcome), NOW, true).commit.effects
+  expect(owedOf('submitted', unclear)).toEqual([{ do: 'follow' }])
+  expect(owedOf('unknown', unclear)).toEqual([{ do: 'follow' }])
+  // The follower that brought it goes on.
+  expect(owedOf('working', unclear)).toBeUndefined()
+  expect(owedOf('submitted', lost)).toEqual([{ do: 'find' }])
+})
+
 test('a follower is owed once: news of work that goes on leave its lease alone', () => {
   expect(step(task('submitted'), working, NOW, true).commit.effects).toEqual([{ do: 'follow' }])
   expect(step(task('working'), working, NOW, true).commit.effects).toBeUndefined()

@@ -58,7 +58,8 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
     updatedAt: now,
   }
   const follow = isFollowed(state)
-  const effects = owed(task.state, state, completed && judged)
+  const named = 'handle' in news.outcome && news.outcome.handle !== undefined
+  const effects = owed(task.state, state, completed && judged, named)
   const moved = state !== task.state
   return {
     commit: {
@@ -80,8 +81,16 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
 }
 
 /** What is owed after a move. Undefined leaves a running follower its lease: it is owed already. */
-function owed(from: TaskState, to: TaskState, judge: boolean): readonly Effect[] | undefined {
+function owed(
+  from: TaskState,
+  to: TaskState,
+  judge: boolean,
+  named: boolean,
+): readonly Effect[] | undefined {
   if (judge) return [{ do: 'judge' }]
+  // Its agent says that it does not know, and may learn: looked at now and then, as one that waits.
+  if (to === 'unknown' && named)
+    return isFollowed(from) || from === 'input_required' ? undefined : [{ do: 'follow' }]
   if (to === 'unknown') return from === 'unknown' ? undefined : [{ do: 'find' }]
   // A task that waits for an answer is looked at now and then: its agent may go on without one.
   if (to === 'input_required')

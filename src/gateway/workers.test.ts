@@ -100,6 +100,20 @@ test('a task that waits for an answer is looked at now and then: its agent may g
   expect(states).toEqual([])
 })
 
+test('a task whose agent does not know is looked at now and then: it may learn', async () => {
+  const unclear: Outcome = { state: 'unknown', because: 'peer_unclear', detail: 'x', handle }
+  const states = [unclear, unclear, unclear, completed]
+  const store = await house(
+    'working',
+    async function* () {
+      yield news(states.shift() ?? completed)
+    },
+    { waitingMs: 50 },
+  )
+  await untilState(store, 'completed')
+  expect(states).toEqual([])
+})
+
 test('an old look at a question does not undo the answer given meanwhile', async () => {
   let looks = 0
   let answered = (): void => undefined

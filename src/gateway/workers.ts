@@ -107,7 +107,7 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
 }
 
 /**
- * - `waits`: done until somebody answers; looked at now and then. - `again`: not done, to be tried later.
+ * - `waits`: done until somebody answers or the agent knows; looked at now and then. - `again`: not done, to be tried later.
  * - `lost`: the task is another owner's now, and so is what it is owed.
  */
 type End = 'done' | 'waits' | 'again' | 'lost'
@@ -138,16 +138,27 @@ async function follow(
 ): Promise<End> {
   const { task } = claimed
   if (task.handle === undefined || isTerminal(task.state)) return 'done'
-  let waits = task.state === 'input_required'
+  let waits = task.state === 'input_required' || task.state === 'unknown'
   for await (const news of work.follow(task.handle, task.cursor, signal)) {
     // What was read of a waiting task may be older than an answer that is being given: no news is left out.
     if (task.state === 'input_required' && asksTheSame(task, news)) return 'waits'
-    waits = news.kind !== 'artifact' && news.outcome.state === 'input_required'
+    const unclear = isUnclear(news)
+    if (task.state === 'unknown' && unclear) return 'waits'
+    waits = unclear || (news.kind !== 'artifact' && news.outcome.state === 'input_required')
     if ((await ports.resume.news(task.id, news, claimed.fence)) === 'stop')
       return waits ? 'waits' : 'done'
   }
   // Ended without a resting state: the agent could not be reached, or the stream broke. Follow on later.
   return waits ? 'waits' : 'again'
+}
+
+/** The agent still names the task and does not know its state. Without a handle it does not know the task. */
+function isUnclear(news: TaskNews): boolean {
+  return (
+    news.kind !== 'artifact' &&
+    news.outcome.state === 'unknown' &&
+    news.outcome.handle !== undefined
+  )
 }
 
 function asksTheSame(task: TaskRecord, news: TaskNews): boolean {

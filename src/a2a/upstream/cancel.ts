@@ -71,7 +71,10 @@ function reportOf(snapshot: Snapshot, said: string): CancelReport {
       news,
     }
   }
-  const name = state.replace('TASK_STATE_', '').toLowerCase()
+  const name =
+    state === 'TASK_STATE_UNSPECIFIED'
+      ? 'in a state that the agent does not know'
+      : state.replace('TASK_STATE_', '').toLowerCase()
   if (isTerminal(state)) {
     return { confirmed: 'already_ended', detail: `the task ended as ${name}; ${said}`, news }
   }

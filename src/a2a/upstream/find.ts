@@ -8,7 +8,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Work } from '../../core/ports/upstream.ts'
-import { encodeWire, parseWire } from '../wire/codec.ts'
+import { encodeWire, parseWire, REPLY_LIMITS } from '../wire/codec.ts'
 import type { ListTasksResponse, Task } from '../wire/messages.ts'
 import { METHODS } from '../wire/rev-1-0.ts'
 import { elementsOf, membersOf, wholeSpan } from '../wire/span.ts'
@@ -126,7 +126,7 @@ async function listPage(
   const { value, text } = reply.received
   // Sizes are not needed here, and emitters drop zeros and empty texts that the protocol requires.
   const filled = { nextPageToken: '', pageSize: 0, totalSize: 0, ...(value as object) }
-  const parsed = parseWire('ListTasksResponse', filled, { emptyLists: 'allow' })
+  const parsed = parseWire('ListTasksResponse', filled, REPLY_LIMITS)
   if (!parsed.ok) return undefined
   const tasks = membersOf(text, wholeSpan(text)).get('tasks') ?? { start: 0, end: 0 }
   return { value: parsed.value, text, tasks }

@@ -74,6 +74,17 @@ describe.each([
   ['SendMessage', false],
   ['SendStreamingMessage', true],
 ])('%s', (_method, streaming) => {
+  it('answered with a task of which the agent does not know: unknown, and it can be asked again', async () => {
+    const { outcome, sends } = await sendTo({ streaming }, (request, response) => {
+      if (!streaming) return replyResult(request, response, { task: taskOf('UNSPECIFIED') })
+      openSse(response)
+      sendEvent(request, response, { task: taskOf('UNSPECIFIED') })
+    })
+    expect(outcome).toMatchObject({ state: 'unknown', because: 'peer_unclear' })
+    expect(outcome).toHaveProperty('handle.taskId', 'T1')
+    expect(sends).toBe(1)
+  })
+
   it('C81 the answer is lost: unknown, sent once, found by its message id', async () => {
     let held: object | undefined
     await using agent = await openScriptedAgent({ streaming }, (request, response) => {

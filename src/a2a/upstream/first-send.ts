@@ -12,7 +12,7 @@ import type { Outcome } from '../../core/words/outcome.ts'
 import type { NoAnswer, NotSent } from '../bindings/http.ts'
 import type { RpcStream, StreamItem } from '../bindings/jsonrpc.ts'
 import type { Received } from '../bindings/rpc-response.ts'
-import { describeViolations, parseWire } from '../wire/codec.ts'
+import { describeViolations, parseWire, REPLY_LIMITS } from '../wire/codec.ts'
 import { METHODS } from '../wire/rev-1-0.ts'
 import { spanAt } from '../wire/span.ts'
 import type { ArtifactLimits } from './artifacts.ts'
@@ -138,7 +138,7 @@ async function readFirst(
  * is followed, where calling it unknown would lose it. @source A2A 1.0.1, 3.1.2 (Task or Message first)
  */
 function namedEarly(send: FirstSend, received: Received): Reply | undefined {
-  const parsed = parseWire('StreamResponse', received.value, { emptyLists: 'allow' })
+  const parsed = parseWire('StreamResponse', received.value, REPLY_LIMITS)
   if (!parsed.ok || 'task' in parsed.value || 'message' in parsed.value) return undefined
   const event =
     'statusUpdate' in parsed.value ? parsed.value.statusUpdate : parsed.value.artifactUpdate
@@ -165,7 +165,7 @@ function readReply(send: FirstSend, received: Received, ref: Partial<TaskRef>): 
     kind: 'outcome',
     outcome: { state: 'unknown', because: 'peer_unclear', detail },
   })
-  const parsed = parseWire('SendMessageResponse', value, { emptyLists: 'allow' })
+  const parsed = parseWire('SendMessageResponse', value, REPLY_LIMITS)
   if (!parsed.ok) {
     return unclear(`the agent's reply is not A2A 1.0: ${describeViolations(parsed.violations)}`)
   }

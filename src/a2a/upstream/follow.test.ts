@@ -142,6 +142,23 @@ describe('C73 a stream that ends early', () => {
   })
 })
 
+describe('an agent that does not know what became of its task', () => {
+  it.each([false, true])('is believed, and following rests (streaming: %s)', async (streaming) => {
+    await using agent = await openScriptedAgent({ streaming }, (request, response) => {
+      if (request.json.method === 'GetTask') {
+        return replyResult(request, response, taskOf('UNSPECIFIED'))
+      }
+      openSse(response)
+      sendEvent(request, response, { task: taskOf('UNSPECIFIED') })
+    })
+    const following = watch(agent)
+    const seen = await reduceNews(following.news())
+    expect(seen.news).toHaveLength(1)
+    expect(seen.last).toMatchObject({ state: 'unknown', because: 'peer_unclear', handle })
+    expect(following.notes).toEqual([])
+  })
+})
+
 describe('a stream beside the task', () => {
   it('one that falls silent after it began and missed the end is given up', async () => {
     await using agent = await openScriptedAgent(

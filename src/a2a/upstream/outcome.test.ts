@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseWire } from '../wire/codec.ts'
+import { parseWire, REPLY_LIMITS } from '../wire/codec.ts'
 import { TASK_STATES } from '../wire/rev-1-0.ts'
 import { sealHandle } from './handle.ts'
 import { outcomeOfMessage, outcomeOfStatus } from './outcome.ts'
@@ -7,7 +7,7 @@ import { outcomeOfMessage, outcomeOfStatus } from './outcome.ts'
 const handle = sealHandle('agent', { taskId: 'T1', contextId: 'X1' })
 
 function outcomeOf(text: string) {
-  const parsed = parseWire('Task', JSON.parse(text) as unknown)
+  const parsed = parseWire('Task', JSON.parse(text) as unknown, REPLY_LIMITS)
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.violations))
   return outcomeOfStatus({ status: parsed.value.status, handle, text })
 }
@@ -17,10 +17,11 @@ const says = (...parts: object[]) => ({ messageId: 'm1', role: 'ROLE_AGENT', par
 
 describe('every state of the protocol is one outcome', () => {
   const states = Object.fromEntries(
-    TASK_STATES.slice(1).map((state) => [state, outcomeOf(task(state)).state]),
+    TASK_STATES.map((state) => [state, outcomeOf(task(state)).state]),
   )
-  it('all eight', () => {
+  it('all nine', () => {
     expect(states).toEqual({
+      TASK_STATE_UNSPECIFIED: 'unknown',
       TASK_STATE_SUBMITTED: 'working',
       TASK_STATE_WORKING: 'working',
       TASK_STATE_COMPLETED: 'completed',
@@ -29,6 +30,18 @@ describe('every state of the protocol is one outcome', () => {
       TASK_STATE_INPUT_REQUIRED: 'input_required',
       TASK_STATE_REJECTED: 'rejected',
       TASK_STATE_AUTH_REQUIRED: 'auth_required',
+    })
+  })
+
+  it('an agent that does not know is believed, and its task can be asked about again', () => {
+    expect(outcomeOf(task('TASK_STATE_UNSPECIFIED', says({ text: 'it may have run' })))).toEqual({
+      state: 'unknown',
+      because: 'peer_unclear',
+      detail: 'it may have run',
+      handle,
+    })
+    expect(outcomeOf(task('TASK_STATE_UNSPECIFIED'))).toMatchObject({
+      detail: expect.stringContaining('does not know') as string,
     })
   })
 

@@ -30,6 +30,12 @@ export function outcomeOfStatus(reading: StatusReading): Outcome {
   const native = toNative(reading.text)
   switch (status.state) {
     case 'TASK_STATE_UNSPECIFIED':
+      return {
+        state: 'unknown',
+        because: 'peer_unclear',
+        detail: words === '' ? 'the agent says it does not know what became of its task' : words,
+        handle,
+      }
     case 'TASK_STATE_SUBMITTED':
     case 'TASK_STATE_WORKING':
       return { state: 'working', handle, native, ...(words === '' ? {} : { text: words }) }

@@ -10,7 +10,7 @@
 import type { TaskNews } from '../../core/words/task.ts'
 import type { StreamItem } from '../bindings/jsonrpc.ts'
 import type { Received } from '../bindings/rpc-response.ts'
-import { describeViolations, parseWire } from '../wire/codec.ts'
+import { describeViolations, parseWire, REPLY_LIMITS } from '../wire/codec.ts'
 import type { TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from '../wire/messages.ts'
 import { isTerminal } from '../wire/rev-1-0.ts'
 import { spanAt, wholeSpan } from '../wire/span.ts'
@@ -86,7 +86,7 @@ async function* takeEvent(
   watch: Watch,
   received: Received,
 ): AsyncGenerator<TaskNews, 'rest' | 'over' | 'go_on'> {
-  const parsed = parseWire('StreamResponse', received.value, { emptyLists: 'allow' })
+  const parsed = parseWire('StreamResponse', received.value, REPLY_LIMITS)
   if (!parsed.ok) {
     const what = `an event that is not A2A 1.0: ${describeViolations(parsed.violations)}`
     watch.note(watch.ref.taskId, what)

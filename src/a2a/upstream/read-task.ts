@@ -9,7 +9,7 @@ import type { ArtifactChunk } from '../../core/words/artifact.ts'
 import type { Handle } from '../../core/words/outcome.ts'
 import type { TaskNews } from '../../core/words/task.ts'
 import type { Received } from '../bindings/rpc-response.ts'
-import { describeViolations, encodeWire, parseWire } from '../wire/codec.ts'
+import { describeViolations, encodeWire, parseWire, REPLY_LIMITS } from '../wire/codec.ts'
 import type { Task } from '../wire/messages.ts'
 import { isTerminal, METHODS } from '../wire/rev-1-0.ts'
 import { wholeSpan } from '../wire/span.ts'
@@ -84,7 +84,7 @@ export function takeTask(
   ref: Partial<TaskRef>,
   limits?: ArtifactLimits,
 ): { readonly snapshot: Snapshot } | { readonly unreadable: string } {
-  const parsed = parseWire('Task', received.value, { emptyLists: 'allow' })
+  const parsed = parseWire('Task', received.value, REPLY_LIMITS)
   if (!parsed.ok) {
     return {
       unreadable: `the agent's task is not A2A 1.0: ${describeViolations(parsed.violations)}`,

@@ -49,9 +49,11 @@ export interface Watch {
   note(taskId: string, what: string): void
 }
 
-/** True when following ends here: nothing more comes, or somebody has to answer first. */
+/** True when following ends here: nothing more comes, somebody has to answer first, or the agent itself does not know. */
 export function isResting(state: TaskStateName): boolean {
-  return isTerminal(state) || state === 'TASK_STATE_INPUT_REQUIRED'
+  return (
+    isTerminal(state) || state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_UNSPECIFIED'
+  )
 }
 
 /** Takes a snapshot as what is known of the task now, and gives the news it is. */

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { contentOf, describeViolations, encodeWire, parseWire, textOf } from './codec.ts'
+import {
+  contentOf,
+  describeViolations,
+  encodeWire,
+  parseWire,
+  REPLY_LIMITS,
+  textOf,
+} from './codec.ts'
 
 const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hi' }] }
 
@@ -104,6 +111,16 @@ describe('0.3 forms', () => {
     expect(parseWire('Message', { ...message, role: 'ROLE_UNSPECIFIED' }).ok).toBe(false)
     expect(parseWire('TaskStatus', { state: 'TASK_STATE_UNSPECIFIED' }).ok).toBe(false)
     expect(parseWire('ListTasksRequest', { status: 'TASK_STATE_UNSPECIFIED' }).ok).toBe(true)
+  })
+
+  it('in a reply the unspecified state is what its agent knows: unknown or indeterminate', () => {
+    expect(
+      parseWire('TaskStatus', { state: 'TASK_STATE_UNSPECIFIED' }, REPLY_LIMITS),
+    ).toMatchObject({
+      ok: true,
+      value: { state: 'TASK_STATE_UNSPECIFIED' },
+    })
+    expect(parseWire('TaskStatus', {}, REPLY_LIMITS).ok).toBe(false)
   })
 })
 

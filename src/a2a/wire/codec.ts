@@ -12,6 +12,7 @@ import { writeWire } from './write.ts'
 
 /** Passed on so that readers of messages need one import. */
 export type { ReadLimits, Violation } from './read-value.ts'
+export { REPLY_LIMITS } from './read-value.ts'
 export type { MessageName, Messages } from './fields.ts'
 
 /** What reading gives: the typed view with the value it came from, or everything that is wrong. */

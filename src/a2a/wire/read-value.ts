@@ -30,6 +30,8 @@ export interface ReadLimits {
    * with `allow` (absent becomes empty); requests are read with `refuse`, the default.
    */
   readonly emptyLists: 'refuse' | 'allow'
+  /** `allow` in replies: an agent that says so does not know what became of its task. */
+  readonly unspecifiedState: 'refuse' | 'allow'
 }
 
 /** The default bounds. */
@@ -40,7 +42,14 @@ export const READ_LIMITS: ReadLimits = {
   maxDepth: 100,
   maxItems: 10_000,
   emptyLists: 'refuse',
+  unspecifiedState: 'refuse',
 }
+
+/** How what a peer answered is read: with what emitters leave out, and with what they do not know. */
+export const REPLY_LIMITS = {
+  emptyLists: 'allow',
+  unspecifiedState: 'allow',
+} as const satisfies Partial<ReadLimits>
 
 const MAX_VIOLATIONS = 50
 type Scalar = Exclude<Kind, { readonly message: unknown }>

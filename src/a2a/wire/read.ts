@@ -99,7 +99,8 @@ function readField(
   if (field.presence === 'repeated') return readList(reading, name, field, given, path)
   if (field.presence === 'map') return readMap(reading, field, given, path)
   const read = readValue(reading, field.kind, given, path)
-  if (field.required && read === 'TASK_STATE_UNSPECIFIED') {
+  const { unspecifiedState } = reading.limits
+  if (field.required && read === 'TASK_STATE_UNSPECIFIED' && unspecifiedState === 'refuse') {
     return refuse(reading, path, 'TASK_STATE_UNSPECIFIED is no state; say which one')
   }
   if (field.required && read === 'ROLE_UNSPECIFIED') {

@@ -66,6 +66,8 @@ export interface Unknown {
   readonly detail: string
   /** The unsettled call this one is a twin of. */
   readonly twinOf?: string
+  /** Of a task whose own agent says that it does not know: it can be asked about again. */
+  readonly handle?: Handle
 }
 
 export type Outcome =
