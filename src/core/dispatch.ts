@@ -218,6 +218,7 @@ function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {
     owner: call.principal,
     peer: call.route.peer,
     callId: call.callId,
+    ...(call.servedAs === undefined ? {} : { servedAs: call.servedAs }),
     state: 'submitted',
     title: titleOf(call.arguments.value()),
     ...(call.contextId === undefined ? {} : { contextId: call.contextId }),

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Message, Role, type SendMessageRequest, type Task, TaskState } from '@a2a-js/sdk'
 import type { Client } from '@a2a-js/sdk/client'
 import { expect, test } from 'vitest'
+import { createOpening, createTask } from '../../src/store/testing/make.ts'
 import { clientOf, openDeskHouse } from './a2a-desk-house.ts'
 
 type Content = { readonly text: string } | { readonly data: unknown }
@@ -274,6 +275,28 @@ test("C87: another principal's task answers exactly as one that never was", asyn
   expect(own.contextId).toBe('talk')
   expect((await getTask(alice, placed.id)).status?.state).toBe(TaskState.TASK_STATE_SUBMITTED)
   expect(house.received).toHaveLength(2)
+})
+
+test("C87: an agent has no tasks but its own: another agent's and a delegation are not found, even by their owner", async () => {
+  const house = await openDeskHouse()
+  const many = await clientOf(house.url, 'many')
+  const desk = await clientOf(house.url, 'desk')
+  const placed = await send(many, { data: { skill: 'wait' } }, {}, true)
+  const owner = { id: 'alice', groups: [], via: 'token' } as const
+  await house.store.ledger.open(
+    createOpening('c-del', { task: createTask('t-del', 'submitted', { callId: 'c-del', owner }) }),
+  )
+  expect(await house.store.tasks.load('t-del', owner)).toBeDefined()
+  const asked = async (id: string): Promise<unknown[]> => [
+    await faultOf(getTask(desk, id)),
+    await faultOf(desk.cancelTask({ tenant: '', id, metadata: undefined })),
+    await faultOf(send(desk, { text: 'go on' }, { taskId: id })),
+  ]
+  const notFound = Array.from({ length: 3 }, () => 'TaskNotFoundError: Task not found')
+  expect(await asked(placed.id)).toEqual(notFound)
+  expect(await asked('t-del')).toEqual(notFound)
+  expect((await getTask(many, placed.id)).status?.state).toBe(TaskState.TASK_STATE_SUBMITTED)
+  expect((await house.store.tasks.load('t-del', owner))?.state).toBe('submitted')
 })
 
 async function faultOf(work: Promise<unknown>): Promise<string> {

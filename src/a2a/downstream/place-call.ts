@@ -18,6 +18,8 @@ import { INSIST_META } from './words.ts'
 
 /** What is asked for, ready to be placed. */
 export interface Order {
+  /** The published agent. */
+  readonly agent: string
   readonly route: Route
   readonly principal: Principal
   readonly message: Message
@@ -77,6 +79,7 @@ function callOf(desk: A2aDesk, order: Order): NewCall {
     deadlineAt: desk.clock.now() + desk.limits.taskMs,
     trace: {},
     asTask: true,
+    servedAs: order.agent,
     contextId: order.contextId,
     ...(typeof insist === 'string' ? { insist } : {}),
   }

@@ -16,7 +16,7 @@ import { placeCall } from './place-call.ts'
 import type { RpcAnswer } from './rpc.ts'
 import { chooseSkill, type SkillOffer } from './skills.ts'
 import { scanStrictly } from './strict-json.ts'
-import { encodeHeldTask } from './tasks.ts'
+import { encodeHeldTask, loadRow } from './tasks.ts'
 import type { Visit } from './visit.ts'
 
 const MAX_ID = 512
@@ -146,7 +146,7 @@ async function goOn(
 }
 
 async function refuseRow(desk: A2aDesk, visit: Visit, taskId: string): Promise<RpcFault> {
-  const record = await desk.ports.tasks.load(taskId, visit.principal)
+  const record = await loadRow(desk, visit, taskId)
   if (record === undefined) return taskNotFound()
   const words = isTerminal(record.state)
     ? 'the task has ended; send a new message without taskId, in the same contextId'
@@ -171,6 +171,7 @@ async function standOf(
   if (found === undefined) return { kind: 'no_skill' }
   const { argumentsText } = choice
   return placeCall(desk, {
+    agent: agent.name,
     route: found.route,
     principal,
     message,

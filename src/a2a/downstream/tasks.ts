@@ -21,7 +21,7 @@ export async function getTask(desk: A2aDesk, visit: Visit): Promise<RpcAnswer> {
   if (held !== undefined) {
     return result(await encodeHeldTask(desk, visit.principal, held, historyLength))
   }
-  const record = await desk.ports.tasks.load(id, visit.principal)
+  const record = await loadRow(desk, visit, id)
   return record === undefined ? taskNotFound() : result(await encodeRecord(desk, record))
 }
 
@@ -36,12 +36,22 @@ export async function cancelTask(desk: A2aDesk, visit: Visit): Promise<RpcAnswer
   const { id } = parsed.value
   const held = desk.memories.of(visit.principal).task(visit.agent.name, id)
   if (held === undefined) {
-    const record = await desk.ports.tasks.load(id, visit.principal)
+    const record = await loadRow(desk, visit, id)
     if (record === undefined) return taskNotFound()
     return (await cancelRow(desk, visit, record)) ?? getTask(desk, visit)
   }
   const refused = await cancelHeld(desk, visit, held)
   return refused ?? result(await encodeHeldTask(desk, visit.principal, held, undefined))
+}
+
+/** A row of this agent's: another's, and work that came another way, are none of its tasks even for their owner. */
+export async function loadRow(
+  desk: A2aDesk,
+  { agent, principal }: Visit,
+  id: string,
+): Promise<TaskRecord | undefined> {
+  const record = await desk.ports.tasks.load(id, principal)
+  return record?.servedAs === agent.name ? record : undefined
 }
 
 /** A task that this process remembers, as JSON text. */

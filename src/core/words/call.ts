@@ -38,6 +38,8 @@ export interface NewCall {
   readonly insist?: string
   /** The caller gets a task of ours whatever the capability is: its row is made with the call. Always so for a delegation. */
   readonly asTask?: boolean
+  /** The published agent it came to, when it came to one: only there its task is shown. */
+  readonly servedAs?: string
   /** For a delegation: joins it to an earlier conversation. */
   readonly contextId?: string
 }

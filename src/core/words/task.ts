@@ -72,6 +72,8 @@ export interface TaskRecord {
   readonly peer: string
   /** The call that made it. */
   readonly callId: string
+  /** The published agent whose task it is. Undefined: it came another way, and no published agent shows it. */
+  readonly servedAs?: string
   readonly state: TaskState
   /** What was asked, shortened, for lists. */
   readonly title: string
