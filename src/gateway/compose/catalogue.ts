@@ -93,7 +93,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     async resolve(kind, exposed, principal) {
       const found = lookUp(state, kind, exposed, principal)
       if (found !== undefined || state.slots.every((slot) => slot.done)) return found
-      await slots.settled(patience.firstMs)
+      await slots.settledOnce(patience.firstMs)
       return lookUp(state, kind, exposed, principal)
     },
     linked(principal, peer, uris) {

@@ -5,8 +5,8 @@ import { jsonTextOf } from '../../bridge/native-text.ts'
 import { digest } from './world.ts'
 
 export interface ScriptedPeer extends Peer {
-  /** Replaces what it offers, and tells so. */
-  offer(listing: PeerListing | Error): void
+  /** Replaces what it offers, and tells so; a promise is asked for and not answered yet. */
+  offer(listing: PeerListing | Error | Promise<PeerListing>): void
 }
 
 export function capabilityOf(

@@ -11,8 +11,11 @@ export interface Slot {
   readonly peer: Peer
   listing?: PeerListing
   error?: string
-  /** The listing under way, or the last one. Never rejects. */
+  /** The first listing, ready or failed. Never rejects. */
+  readonly first: Promise<void>
+  /** The first listing, or the new one of a peer that stood; a retry is not waited for. Never rejects. */
   settled: Promise<void>
+  /** The first listing is over. */
   done: boolean
 }
 
@@ -20,7 +23,9 @@ export interface Slots {
   readonly all: readonly Slot[]
   /** Waits for a first ready peer, then a little for the rest. */
   patient(): Promise<void>
-  /** Waits until every peer is ready or failed, at most `timeoutMs`. */
+  /** Waits until every peer was ready or failed once, at most `timeoutMs`. */
+  settledOnce(timeoutMs: number): Promise<void>
+  /** Waits beyond that for new listings of peers that stood. */
   settled(timeoutMs: number): Promise<void>
   close(): void
 }
@@ -50,42 +55,74 @@ export function openSlots(
   sight: Sight,
   changed: () => void,
 ): Slots {
-  const all: Slot[] = peers.map((peer) => ({ peer, settled: Promise.resolve(), done: false }))
-  const timers = new Set<NodeJS.Timeout>()
-  let closed = false
-
-  const load = (slot: Slot, retryMs: number): void => {
-    slot.done = false
-    slot.settled = loadListing(slot, sight).then(() => {
-      slot.done = true
-      if (closed) return
-      changed()
-      if (slot.error === undefined) return
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        load(slot, Math.min(retryMs * 2, LONGEST_RETRY_MS))
-      }, retryMs)
-      timer.unref()
-      timers.add(timer)
-    })
-  }
-  const stops = all.map((slot) => {
-    load(slot, FIRST_RETRY_MS)
-    return slot.peer.onChanged(() => load(slot, FIRST_RETRY_MS))
-  })
-  const settled = (): Promise<unknown> => Promise.all(all.map((slot) => slot.settled))
+  const kept = peers.map((peer) => keepListed(peer, sight, changed))
+  const all = kept.map(({ slot }) => slot)
+  const settledOnce = (): Promise<unknown> => Promise.all(all.map((slot) => slot.first))
 
   return {
     all,
     async patient() {
       await within(patience.firstMs, firstReady(all))
-      await within(patience.patienceMs, settled())
+      await within(patience.patienceMs, settledOnce())
     },
-    settled: (timeoutMs) => within(timeoutMs, settled()),
+    settledOnce: (timeoutMs) => within(timeoutMs, settledOnce()),
+    settled: (timeoutMs) => within(timeoutMs, Promise.all(all.map((slot) => slot.settled))),
+    close() {
+      for (const { close } of kept) close()
+    },
+  }
+}
+
+/** One peer, listed now, at every change and, while it fails, ever less often. One listing at a time, one retry due. */
+function keepListed(
+  peer: Peer,
+  sight: Sight,
+  changed: () => void,
+): { readonly slot: Slot; close(): void } {
+  let timer: NodeJS.Timeout | undefined
+  let pauseMs = FIRST_RETRY_MS
+  let running = false
+  let again = false
+  let closed = false
+  let firstOver: () => void = () => undefined
+  const first = new Promise<void>((resolve) => (firstOver = resolve))
+  const slot: Slot = { peer, first, settled: first, done: false }
+
+  const listUntilCurrent = async (): Promise<void> => {
+    do {
+      again = false
+      await loadListing(slot, sight)
+      slot.done = true
+      firstOver()
+      if (!closed) changed()
+      // What fails is not asked again at once, however often it says that it changed.
+    } while (again && slot.error === undefined && !closed)
+    running = false
+    if (closed) return
+    if (slot.error === undefined) {
+      pauseMs = FIRST_RETRY_MS
+      return
+    }
+    timer = setTimeout(load, pauseMs)
+    timer.unref()
+    pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)
+  }
+  const load = (): void => {
+    again = true
+    if (running || closed) return
+    clearTimeout(timer)
+    running = true
+    const ended = listUntilCurrent()
+    if (slot.error === undefined) slot.settled = ended
+  }
+  load()
+  const stop = peer.onChanged(load)
+  return {
+    slot,
     close() {
       closed = true
-      for (const timer of timers) clearTimeout(timer)
-      for (const stop of stops) stop()
+      clearTimeout(timer)
+      stop()
     },
   }
 }
@@ -114,7 +151,7 @@ async function loadListing(slot: Slot, sight: Sight): Promise<void> {
 /** Resolves when one peer is ready, or when none can be any more. */
 async function firstReady(all: readonly Slot[]): Promise<void> {
   const ready = all.map(async (slot) => {
-    await slot.settled
+    await slot.first
     if (slot.listing === undefined) throw new Error('not ready')
   })
   await Promise.any(ready).catch(() => undefined)

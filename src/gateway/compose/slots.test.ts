@@ -1,0 +1,126 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Peer, PeerListing } from '../../core/ports/peer.ts'
+import { type ScriptedPeer, capabilityOf, scriptedPeer } from './scripted-peer.fixture.ts'
+import { type Sight, type Slots, openSlots } from './slots.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const tools = (peer: string, ...names: string[]): PeerListing => ({
+  capabilities: names.map((name) => capabilityOf(peer, 'tool', name)),
+  leftOut: [],
+})
+
+/** Counts a peer's listings, and how many ran at once at most. */
+function counted(peer: ScriptedPeer) {
+  const counts = { begun: 0, running: 0, atOnce: 0 }
+  const listing = async (): Promise<PeerListing> => {
+    counts.begun += 1
+    counts.running += 1
+    counts.atOnce = Math.max(counts.atOnce, counts.running)
+    try {
+      return await peer.listing()
+    } finally {
+      counts.running -= 1
+    }
+  }
+  return { counts, peer: { ...peer, listing } }
+}
+
+function open(peers: readonly Peer[], sight: Sight = () => Promise.resolve()): Slots {
+  return openSlots(peers, { patienceMs: 1_000, firstMs: 15_000 }, sight, () => undefined)
+}
+
+const namesOf = ({ all }: Slots): readonly (readonly string[])[] =>
+  all.map(({ listing }) => (listing?.capabilities ?? []).map(({ name }) => name))
+
+test('a change while a listing is under way is listed after it: the older never wins', async () => {
+  const scripted = scriptedPeer('a', tools('a', 'first'))
+  const { peer, counts } = counted(scripted)
+  const slots = open([peer])
+  await slots.settled(5_000)
+  let answer: (listing: PeerListing) => void = () => undefined
+  scripted.offer(new Promise((resolve) => (answer = resolve)))
+  scripted.offer(tools('a', 'newest'))
+  scripted.offer(tools('a', 'newest'))
+  answer(tools('a', 'older'))
+  await slots.settled(5_000)
+  slots.close()
+  expect(namesOf(slots)).toEqual([['newest']])
+  expect(counts).toEqual({ begun: 3, running: 0, atOnce: 1 })
+})
+
+test('however often a failing peer says that it changed, one retry is due', async () => {
+  vi.useFakeTimers()
+  const scripted = scriptedPeer('a', new Error('down'))
+  const { peer, counts } = counted(scripted)
+  const slots = open([peer])
+  await vi.advanceTimersByTimeAsync(0)
+  for (let time = 0; time < 3; time += 1) {
+    scripted.offer(new Error('still down'))
+    await vi.advanceTimersByTimeAsync(0)
+  }
+  expect(counts.begun).toBe(4)
+  // The longest pause there is: every chain of retries would show in it.
+  await vi.advanceTimersByTimeAsync(60_000)
+  const before = counts.begun
+  await vi.advanceTimersByTimeAsync(60_000)
+  slots.close()
+  expect(counts.begun - before).toBeLessThanOrEqual(1)
+})
+
+test('a peer whose every listing makes it say that it changed is not asked without pause', async () => {
+  vi.useFakeTimers()
+  const scripted = scriptedPeer('a', new Error('down'))
+  let begun = 0
+  const slots = open([
+    {
+      ...scripted,
+      async listing() {
+        begun += 1
+        await Promise.resolve()
+        scripted.offer(new Error('reconnected, then down'))
+        throw new Error('down')
+      },
+    },
+  ])
+  await vi.advanceTimersByTimeAsync(1_000)
+  slots.close()
+  expect(begun).toBe(1)
+})
+
+test('a retry that hangs keeps nobody waiting; the first listing does', async () => {
+  vi.useFakeTimers()
+  const flapping = scriptedPeer('flapping', new Error('down'))
+  const slots = open([flapping, scriptedPeer('docs', tools('docs', 'go'))])
+  await vi.advanceTimersByTimeAsync(0)
+  flapping.offer(new Promise(() => undefined))
+  let waited = false
+  const all = Promise.all([slots.patient(), slots.settledOnce(15_000), slots.settled(15_000)])
+  void all.then(() => (waited = true))
+  await vi.advanceTimersByTimeAsync(0)
+  slots.close()
+  expect(waited).toBe(true)
+  expect(slots.all.map(({ error }) => error)).toEqual(['down', undefined])
+})
+
+test('operators wait for the new listing of a peer that stood, callers do not', async () => {
+  vi.useFakeTimers()
+  const scripted = scriptedPeer('a', tools('a', 'old'))
+  const slots = open([scripted])
+  await vi.advanceTimersByTimeAsync(0)
+  let answer: (listing: PeerListing) => void = () => undefined
+  scripted.offer(new Promise((resolve) => (answer = resolve)))
+  const told: string[] = []
+  const callers = Promise.all([slots.patient(), slots.settledOnce(15_000)])
+  void callers.then(() => told.push('callers'))
+  void slots.settled(15_000).then(() => told.push('operators'))
+  await vi.advanceTimersByTimeAsync(0)
+  expect(told).toEqual(['callers'])
+  answer(tools('a', 'new'))
+  await vi.advanceTimersByTimeAsync(0)
+  slots.close()
+  expect(told).toEqual(['callers', 'operators'])
+  expect(namesOf(slots)).toEqual([['new']])
+})
