@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
 import {
+  asking,
   completed,
+  delegation,
   exchangeOf,
   FACTS,
   HANDLE,
   openCoreHouse,
   toolCall,
-  asking,
 } from '../testkit/core-house.fixture.ts'
+import { ComityError } from './words/errors.ts'
 import type { Outcome } from './words/outcome.ts'
 
 test('an approved call that asks goes on round by round, and no round can be repeated', async () => {
@@ -44,4 +46,59 @@ test('an approved call that asks goes on round by round, and no round can be rep
   expect((await house.dispatch(last, exchange)).outcome.state).toBe('completed')
   expect((await house.dispatch(last, exchange)).outcome).toMatchObject({ ran: 'no' })
   expect(sent).toBe(3)
+})
+
+test('an outcome that the record does not take still reaches its caller, and the fault is told', async () => {
+  const faults: string[] = []
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      return completed({ handle: HANDLE })
+    },
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        settle: () => Promise.reject(new ComityError('store_unwritable', 'disk is full')),
+      },
+      onFault: (what) => void faults.push(what),
+    }),
+  })
+  const { outcome, task } = await house.dispatch(delegation(), exchangeOf().exchange)
+  expect(outcome.state).toBe('completed')
+  expect(task?.state).toBe('completed')
+  expect(faults).toEqual([expect.stringContaining('completed')])
+})
+
+test('a record that takes no more before the send is a refusal: nothing leaves', async () => {
+  const house = await openCoreHouse({
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        open: () => Promise.reject(new ComityError('not_allowed', 'the record is too large')),
+      },
+    }),
+  })
+  expect((await house.dispatch(toolCall(), exchangeOf().exchange)).outcome).toMatchObject({
+    state: 'failed',
+    ran: 'no',
+    code: 'record_unwritable',
+    detail: expect.stringContaining('the record is too large'),
+  })
+})
+
+test('an approval that cannot be asked for is a refusal', async () => {
+  const house = await openCoreHouse({
+    over: ({ approvals }) => ({
+      approvals: {
+        ...approvals,
+        request: () => Promise.reject(new ComityError('not_allowed', '1000 approvals wait')),
+      },
+    }),
+  })
+  house.rules.effect = 'ask'
+  expect((await house.dispatch(toolCall(), exchangeOf().exchange)).outcome).toMatchObject({
+    ran: 'no',
+    code: 'record_unwritable',
+    detail: expect.stringContaining('1000 approvals wait'),
+  })
 })

@@ -4,23 +4,27 @@
  * `Ledger.open` comes before the send and is durable for acts with effects; from `dispatched` on, silence is `unknown`.
  * Old work (answers, cancels, news of tasks) is resume's; it may call this file, never the reverse.
  */
-import { actKey, twinOutcome } from './admit.ts'
-import { type GatePorts, type GateVerdict, passGate, stillPasses } from './gate.ts'
 import type { Delegate, Dispatch, Dispatched } from './ports/doors.ts'
-import type { Ledger, Opened } from './ports/ledger.ts'
 import type { Tasks } from './ports/tasks.ts'
 import type { Translator } from './ports/translator.ts'
 import type { Exchange, UpstreamOf } from './ports/upstream.ts'
 import type { Clock, Ids } from './ports/world.ts'
+import {
+  adapterFault,
+  notSendable,
+  openCall,
+  type Passed,
+  type RecordPorts,
+  settleCall,
+} from './record-call.ts'
 import { step } from './step.ts'
 import type { AcceptanceRule } from './words/acceptance.ts'
 import type { NewCall, OutboundCall } from './words/call.ts'
 import { type Outcome, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
 
-export interface DispatchPorts extends GatePorts {
+export interface DispatchPorts extends RecordPorts {
   readonly upstreamOf: UpstreamOf
-  readonly ledger: Ledger
   readonly tasks: Tasks
   readonly translator: Translator
   readonly clock: Clock
@@ -31,8 +35,6 @@ export interface DispatchPorts extends GatePorts {
   isJudged(task: TaskRecord): boolean
 }
 
-type Passed = Extract<GateVerdict, { kind: 'pass' }>
-
 /** Makes the two ways into new work: a call awaited to its outcome, and a delegation whose task is known at once. */
 export function createDispatch(ports: DispatchPorts): {
   readonly dispatch: Dispatch
@@ -40,12 +42,12 @@ export function createDispatch(ports: DispatchPorts): {
 } {
   const delegate: Delegate = async (call, exchange) => {
     const outbound = admit(ports, call)
-    const opened = await openCall(ports, outbound)
+    const task = isTask(outbound) ? newTask(ports, outbound) : undefined
+    const opened = await openCall(ports, outbound, task)
     if ('refused' in opened) {
       const reply = Promise.resolve({ callId: outbound.callId, outcome: opened.refused })
       return { callId: outbound.callId, reply }
     }
-    const { task } = opened
     const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task)
     return { callId: outbound.callId, ...(task === undefined ? {} : { task }), reply }
   }
@@ -60,53 +62,9 @@ function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
   return { ...call, callId: ports.ids.call(), openedAt: ports.clock.now() }
 }
 
-/** Gate and `open`, in that order; what comes back refused was never sent and is on record. */
-async function openCall(
-  ports: DispatchPorts,
-  call: OutboundCall,
-): Promise<
-  { readonly refused: Outcome } | { readonly passed: Passed; readonly task?: TaskRecord }
-> {
-  const verdict = await passGate(ports, call)
-  if (verdict.kind === 'refused') {
-    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
-    return { refused: verdict.outcome }
-  }
-  const task =
-    call.operation === 'delegate' || call.asTask === true ? newTask(ports, call) : undefined
-  const opened = await ports.ledger.open({
-    call,
-    argumentsDigest: verdict.argumentsDigest,
-    actKey: actKey(ports.digest, call, verdict.argumentsDigest),
-    sideEffect: verdict.decision.risk !== 'read',
-    decision: verdict.decision,
-    ...(verdict.approvalId === undefined ? {} : { approvalId: verdict.approvalId }),
-    ...(task === undefined ? {} : { task }),
-  })
-  if (opened.kind === 'opened') return { passed: verdict, ...(task === undefined ? {} : { task }) }
-  const outcome = notOpened(opened)
-  if (opened.kind !== 'unwritable')
-    ports.ledger.refuse(call, verdict.argumentsDigest, outcome, verdict.decision)
-  return { refused: outcome }
-}
-
-function notOpened(opened: Exclude<Opened, { kind: 'opened' }>): Outcome {
-  switch (opened.kind) {
-    case 'twin':
-      return twinOutcome(opened)
-    case 'approval_spent':
-      return refused(
-        'policy',
-        'approval_required',
-        'the approval of this call was used meanwhile, by another call or by this very round; nothing was sent, call again from the start to ask anew',
-      )
-    case 'unwritable':
-      return refused(
-        'policy',
-        'record_unwritable',
-        `the record cannot be written (${opened.detail}), so nothing with effects is sent; reads go on`,
-      )
-  }
+/** A delegation always is a task of ours; another call is one when its door asks for it. */
+function isTask(call: OutboundCall): boolean {
+  return call.operation === 'delegate' || call.asTask === true
 }
 
 async function sendAndSettle(
@@ -129,7 +87,7 @@ async function sendAndSettle(
   }
   if (task === undefined) {
     // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
-    await ports.ledger.settle(call.callId, outcome, { barrier: false })
+    await settleCall(ports, call.callId, outcome, { barrier: false })
     return result
   }
   // A task served to another protocol's caller holds what that caller can be given.
@@ -140,7 +98,7 @@ async function sendAndSettle(
     new Date(ports.clock.now()).toISOString(),
     ports.isJudged(task),
   )
-  await ports.ledger.settle(call.callId, outcome, { barrier: true, task: stepped.commit })
+  await settleCall(ports, call.callId, outcome, { barrier: true, task: stepped.commit })
   return { ...result, task: { ...stepped.commit.next, version: task.version + 1 } }
 }
 
@@ -150,9 +108,8 @@ async function send(
   passed: Passed,
   exchange: Exchange,
 ): Promise<Outcome> {
-  const changed = stillPasses(ports, call, passed.decision)
-  if (changed !== undefined) return changed
-  if (exchange.signal.aborted) return notSent(exchange)
+  const stopped = notSendable(ports, call, passed, exchange)
+  if (stopped !== undefined) return stopped
   const upstream = ports.upstreamOf(call.route.peer)
   if (upstream === undefined)
     return refused('transport', 'peer_unreachable', `no peer is configured as ${call.route.peer}`)
@@ -164,15 +121,12 @@ async function send(
   }
   let left = false
   exchange.onGone?.(() => ports.ledger.callerGone(call.callId))
-  return (
-    upstream
-      .call(translated.call, exchange, (facts) => {
-        left = true
-        ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
-      })
-      // An adapter resolves to an outcome whatever the peer does; a throw is our own fault and must not lose what left.
-      .catch((error: unknown): Outcome => adapterFault(error, left))
-  )
+  return upstream
+    .call(translated.call, exchange, (facts) => {
+      left = true
+      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+    })
+    .catch((error: unknown): Outcome => adapterFault(error, left))
 }
 
 function translateRequest(
@@ -190,23 +144,6 @@ function translateRequest(
       `cannot be said to ${call.route.peer}: ${(error as Error).message}`,
     )
   }
-}
-
-function notSent(exchange: Exchange): Outcome {
-  return exchange.stopReason() === 'deadline'
-    ? refused('transport', 'deadline_before_send', 'the deadline passed before anything was sent')
-    : refused('transport', 'canceled_before_send', 'canceled before anything was sent')
-}
-
-function adapterFault(error: unknown, left: boolean): Outcome {
-  const what = error instanceof Error ? error.message : String(error)
-  return left
-    ? {
-        state: 'unknown',
-        because: 'sent_no_answer',
-        detail: `sent, and then this side failed: ${what}`,
-      }
-    : refused('transport', 'not_sent', `this side failed before anything was sent: ${what}`)
 }
 
 function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {

@@ -7,6 +7,7 @@
 import type { Approvals, ArgumentCheck, PinCheck, PolicyCheck } from './ports/checks.ts'
 import type { Digest } from './ports/world.ts'
 import type { OutboundCall } from './words/call.ts'
+import { ComityError } from './words/errors.ts'
 import { textOfJson } from './words/native.ts'
 import { refused, type Failed } from './words/outcome.ts'
 import type { Decision } from './words/policy.ts'
@@ -51,7 +52,17 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
     const { approvalId } = call.continuation
     return { kind: 'pass', decision, argumentsDigest, approvalId }
   }
-  return askForApproval(ports, call, decision, argumentsDigest)
+  try {
+    return await askForApproval(ports, call, decision, argumentsDigest)
+  } catch (error) {
+    if (!(error instanceof ComityError)) throw error
+    const outcome = refused(
+      'policy',
+      'record_unwritable',
+      `this call needs a person's approval (${decision.rule}), which cannot be asked for now: ${error.message}; nothing was sent`,
+    )
+    return { kind: 'refused', outcome, argumentsDigest, decision }
+  }
 }
 
 /**

@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import {
   ALICE,
+  asking,
   completed,
   deferred,
   delegation,
   exchangeOf,
+  FACTS,
   HANDLE,
   openCoreHouse,
 } from '../testkit/core-house.fixture.ts'
 import type { Claimed } from './ports/tasks.ts'
+import { ComityError } from './words/errors.ts'
 
 const OPERATOR = { id: 'operator', groups: [], via: 'operator' } as const
 
@@ -62,4 +65,134 @@ test('a judge that lost its task to another owner writes no verdict, and says so
   expect(await house.resume.judge(claimed)).toBe('fenced')
   expect((await house.store.tasks.load(task!.id, OPERATOR))?.verdict.state).toBe('pending')
   expect(await house.resume.judge(taken)).toBe('judged')
+})
+
+/** A house with one task at an agent that asks, and what the agent was told. */
+async function houseThatAsks(script: Parameters<typeof openCoreHouse>[0] = {}) {
+  const sent: string[] = []
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      return asking('q')
+    },
+    ...script,
+    work: {
+      answer: async (call, _exchange, dispatched) => {
+        dispatched(FACTS)
+        sent.push(call.callId)
+        return { state: 'working', handle: HANDLE }
+      },
+      ...script.work,
+    },
+  })
+  const { task } = await house.dispatch(delegation(), exchangeOf().exchange)
+  const answer = (text = 'yes', exchange = exchangeOf().exchange) =>
+    house.resume.answer(
+      task!.id,
+      [{ key: 'q', action: 'accept', text }],
+      { principal: ALICE, door: 'test', deadlineAt: Date.now() + 60_000 },
+      exchange,
+    )
+  return { ...house, task: task!, answer, sent }
+}
+
+test('an answer is sent once, on record before it leaves, and the task goes on', async () => {
+  const house = await houseThatAsks()
+  const answered = await house.answer()
+  expect(answered).toMatchObject({ outcome: { state: 'working' }, task: { state: 'working' } })
+  expect(house.sent).toHaveLength(1)
+  const kinds = house.store.entries({ taskId: house.task.id }).map(({ kind }) => kind)
+  expect(kinds).toEqual(expect.arrayContaining(['answered', 'task_changed']))
+})
+
+test('an answer is held back when the rules change between its record and its send', async () => {
+  const house = await houseThatAsks({
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        record: async (callId, event) => {
+          await ledger.record(callId, event)
+          rules.version = 'rules-2'
+        },
+      },
+    }),
+  })
+  const { rules } = house
+  const answered = await house.answer()
+  expect(answered).toMatchObject({
+    outcome: { state: 'failed', ran: 'no', code: 'gate_changed' },
+    task: { state: 'input_required' },
+  })
+  expect(house.sent).toEqual([])
+})
+
+test('an answer whose caller has left before it was sent is not sent', async () => {
+  const house = await houseThatAsks()
+  const { exchange, stop } = exchangeOf()
+  stop('caller_canceled')
+  expect(await house.answer('yes', exchange)).toMatchObject({
+    outcome: { ran: 'no', code: 'canceled_before_send' },
+  })
+  expect(house.sent).toEqual([])
+})
+
+test('the same answer while the first is unknown is refused on record, and not sent', async () => {
+  let tries = 0
+  const house = await houseThatAsks({
+    work: {
+      answer: async (_call, _exchange, dispatched) => {
+        dispatched(FACTS)
+        tries += 1
+        throw new Error('the connection broke')
+      },
+    },
+  })
+  expect(await house.answer()).toMatchObject({ outcome: { because: 'sent_no_answer' } })
+  const second = await house.answer()
+  expect(second).toMatchObject({ outcome: { state: 'unknown', because: 'unsettled_twin' } })
+  expect(tries).toBe(1)
+  await house.store.flush()
+  expect(house.store.entries({ kind: 'refused' })).toMatchObject([
+    { facts: { call: { operation: 'answer' }, outcome: { because: 'unsettled_twin' } } },
+  ])
+})
+
+test('what became of an answer is told although the record fails behind it', async () => {
+  const faults: string[] = []
+  const full = () => Promise.reject(new ComityError('store_unwritable', 'disk is full'))
+  let isFull = false
+  const house = await houseThatAsks({
+    over: ({ ledger, tasks }) => ({
+      ledger: { ...ledger, settle: (...all) => (isFull ? full() : ledger.settle(...all)) },
+      tasks: { ...tasks, commit: (...all) => (isFull ? full() : tasks.commit(...all)) },
+      onFault: (what) => void faults.push(what),
+    }),
+  })
+  isFull = true
+  expect(await house.answer()).toMatchObject({ outcome: { state: 'working' } })
+  expect(house.sent).toHaveLength(1)
+  expect(faults).toHaveLength(2)
+})
+
+test('an answer or a cancel that cannot be put on record is not sent, and says why', async () => {
+  let canceled = 0
+  const house = await houseThatAsks({
+    work: {
+      cancel: async () => {
+        canceled += 1
+        return { confirmed: 'stopped', detail: 'stopped' }
+      },
+    },
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        record: () => Promise.reject(new ComityError('store_unwritable', 'disk is full')),
+      },
+    }),
+  })
+  expect(await house.answer()).toMatchObject({ outcome: { ran: 'no', code: 'record_unwritable' } })
+  expect(await house.resume.cancel(house.task.id, ALICE)).toMatchObject({
+    report: { confirmed: 'unconfirmed', detail: expect.stringContaining('disk is full') },
+  })
+  expect([house.sent, canceled]).toEqual([[], 0])
 })

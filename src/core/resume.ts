@@ -4,16 +4,16 @@
  * Every change is a compare-and-set; a stale one is loaded and stepped again. Answers and cancels are on record before they
  * leave. The gate holds for answers as for new calls.
  */
-import { actKey } from './admit.ts'
 import { type DispatchPorts } from './dispatch.ts'
-import { passGate } from './gate.ts'
 import type { TaskDesk } from './ports/doors.ts'
 import type { Judge } from './ports/judge.ts'
 import type { Claimed, Fence } from './ports/tasks.ts'
-import type { CancelReport, Exchange } from './ports/upstream.ts'
+import type { CancelReport, Exchange, Work } from './ports/upstream.ts'
+import { adapterFault, notSendable, openCall, type Passed, settleCall } from './record-call.ts'
 import { step } from './step.ts'
 import { judgeRecords, sayRefusal, type Verdict } from './words/acceptance.ts'
 import type { OutboundCall } from './words/call.ts'
+import { ComityError } from './words/errors.ts'
 import type { JsonText } from './words/native.ts'
 import { type Outcome, refused } from './words/outcome.ts'
 import { OPERATOR, type Principal } from './words/principal.ts'
@@ -97,38 +97,78 @@ async function answerTask(
     }
   }
   const call = answerCall(ports, task, route, answers, by)
-  const opened = await openAnswer(ports, call)
-  if (opened !== undefined) return { task, outcome: opened }
+  const opened = await openCall(ports, call)
+  if ('refused' in opened) return { task, outcome: sayOfAnswer(opened.refused) }
+  const outcome = await sendAnswer(ports, upstream.work, call, opened.passed, exchange)
+  await settleCall(ports, call.callId, outcome, { barrier: true })
+  // What the agent said stands, whether or not the task's row takes it now: its follower reads it again.
+  await takeReply(ports, task, outcome).catch((error: unknown) =>
+    ports.onFault(`task ${taskId} after answer ${call.callId}`, error),
+  )
+  return { outcome, task: (await ports.tasks.load(taskId, by.principal)) ?? task }
+}
 
+async function sendAnswer(
+  ports: ResumePorts,
+  work: Work,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+): Promise<Outcome> {
+  const unrecorded = await recordAnswer(ports, call)
+  if (unrecorded !== undefined) return unrecorded
+  const stopped = notSendable(ports, call, passed, exchange)
+  if (stopped !== undefined) return stopped
   let left = false
-  const outcome = await upstream.work
+  return work
     .answer(call, exchange, (facts) => {
       left = true
       ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
     })
-    .catch((error: unknown): Outcome => {
-      const detail = error instanceof Error ? error.message : String(error)
-      return left
-        ? {
-            state: 'unknown',
-            because: 'sent_no_answer',
-            detail: `the answer was sent, then: ${detail}`,
-          }
-        : refused('transport', 'not_sent', detail)
+    .catch((error: unknown): Outcome => adapterFault(error, left))
+}
+
+/** On the record of the task's own call, so that whoever looks at the task finds its answers. */
+async function recordAnswer(ports: ResumePorts, call: OutboundCall): Promise<Outcome | undefined> {
+  const { continuation } = call
+  const answers = continuation?.answers.map(({ key, action }) => ({ key, action })) ?? []
+  try {
+    await ports.ledger.record(continuation?.callId ?? call.callId, {
+      kind: 'answered',
+      facts: { through: call.callId, answers },
     })
-  await ports.ledger.settle(call.callId, outcome, { barrier: true })
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ComityError)) throw error
+    return refused(
+      'policy',
+      'record_unwritable',
+      `the record cannot be written (${error.message}), so the answer was not sent`,
+    )
+  }
+}
+
+async function takeReply(ports: ResumePorts, task: TaskRecord, outcome: Outcome): Promise<void> {
   const ofTask = outcome.state !== 'failed' || outcome.handle !== undefined
   if (ofTask && outcome.state !== 'unknown') {
     // The reply to the answer is consumed as it came; the follower then reads the authoritative task again.
-    await takeNews(ports, taskId, {
+    await takeNews(ports, task.id, {
       kind: 'status',
       outcome: outcome.state === 'answered' ? stillWorking(task, outcome.text) : outcome,
     })
   } else if (outcome.state === 'unknown' || outcome.origin === 'peer') {
     // An agent may also refuse an answer because its task has moved on.
-    await refollow(ports, taskId)
+    await refollow(ports, task.id)
   }
-  return { outcome, task: (await ports.tasks.load(taskId, by.principal)) ?? task }
+}
+
+/** A twin of an answer is no call to insist on: the task itself tells what became of it. */
+function sayOfAnswer(outcome: Outcome): Outcome {
+  if (outcome.state !== 'unknown' || outcome.twinOf === undefined) return outcome
+  return {
+    ...outcome,
+    detail: `the same answer (${outcome.twinOf}) was sent before and its fate is not known; the task is followed, nothing is sent again`,
+  }
 }
 
 function notAnswerable(task: TaskRecord): Outcome | undefined {
@@ -202,52 +242,6 @@ function answerCall(
   }
 }
 
-async function openAnswer(ports: ResumePorts, call: OutboundCall): Promise<Outcome | undefined> {
-  const verdict = await passGate(ports, call)
-  if (verdict.kind === 'refused') {
-    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
-    return verdict.outcome
-  }
-  const opened = await ports.ledger.open({
-    call,
-    argumentsDigest: verdict.argumentsDigest,
-    actKey: actKey(ports.digest, call, verdict.argumentsDigest),
-    sideEffect: true,
-    decision: verdict.decision,
-    ...(verdict.approvalId === undefined ? {} : { approvalId: verdict.approvalId }),
-  })
-  if (opened.kind === 'unwritable')
-    return refused(
-      'policy',
-      'record_unwritable',
-      `the record cannot be written (${opened.detail}); nothing was sent`,
-    )
-  if (opened.kind === 'twin') {
-    return {
-      state: 'unknown',
-      because: 'unsettled_twin',
-      twinOf: opened.callId,
-      detail: `the same answer (${opened.callId}) was sent before and its fate is not known; the task is followed, nothing is sent again`,
-    }
-  }
-  if (opened.kind === 'approval_spent')
-    return refused(
-      'policy',
-      'approval_required',
-      'the approval was used meanwhile; answer again to ask anew',
-    )
-  const { continuation } = call
-  // On the record of the task's own call, so that whoever looks at the task finds its answers.
-  await ports.ledger.record(continuation?.callId ?? call.callId, {
-    kind: 'answered',
-    facts: {
-      through: call.callId,
-      answers: continuation?.answers.map(({ key, action }) => ({ key, action })) ?? [],
-    },
-  })
-  return undefined
-}
-
 async function cancelTask(
   ports: ResumePorts,
   taskId: string,
@@ -264,16 +258,23 @@ async function cancelTask(
       },
     }
   }
-  await ports.ledger.record(task.callId, {
-    kind: 'cancel_asked',
-    facts: { taskId, by: principal.id },
-  })
+  const facts = { taskId, by: principal.id }
+  try {
+    await ports.ledger.record(task.callId, { kind: 'cancel_asked', facts })
+  } catch (error) {
+    if (!(error instanceof ComityError)) throw error
+    const detail = `the record cannot be written (${error.message}), so the agent was not told`
+    return { task, report: { confirmed: 'unconfirmed', detail } }
+  }
   const report = await askToStop(ports, task)
   ports.ledger.note(task.callId, {
     kind: 'cancel_reported',
     facts: { taskId, confirmed: report.confirmed, detail: report.detail },
   })
-  if (report.news !== undefined) await takeNews(ports, taskId, report.news)
+  if (report.news !== undefined)
+    await takeNews(ports, taskId, report.news).catch((error: unknown) =>
+      ports.onFault(`task ${taskId} after its cancel`, error),
+    )
   return { report, task: (await ports.tasks.load(taskId, principal)) ?? task }
 }
 

@@ -119,6 +119,7 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
     agentRoute: async () => AGENT_ROUTE,
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText,
+    onFault: () => undefined,
   }
 }
 

@@ -195,6 +195,9 @@ function createCore(store: Store, upstream: Upstream) {
     ids: createIds(systemClock),
     acceptanceOf: () => undefined,
     isJudged: () => false,
+    onFault: (what, error) => {
+      throw new Error(what, { cause: error })
+    },
   }
   const { delegate } = createDispatch(ports)
   const resume = createResume({

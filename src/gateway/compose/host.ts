@@ -173,7 +173,7 @@ async function assemble(
 type Core = Pick<HostParts, 'dispatch' | 'delegate' | 'resume'>
 
 function createCore(
-  { config, judges }: HostOptions,
+  { config, judges, onFault }: HostOptions,
   store: Store,
   catalogue: OpenCatalogue,
   peers: readonly Peer[],
@@ -200,6 +200,7 @@ function createCore(
     clock: systemClock,
     ids: createIds(systemClock),
     acceptanceOf: (peer) => config.acceptance.get(peer),
+    onFault: onFault ?? (() => undefined),
     isJudged: (task) => task.acceptance !== undefined || hostJudge(task.peer) !== undefined,
   }
   const { dispatch, delegate } = createDispatch(ports)

@@ -1,0 +1,125 @@
+/**
+ * A call and its record: gate, `open` and `settle` for new work and old, so that both are refused and told alike.
+ *
+ * No fault of the record becomes an exception here: before the send it is a refusal, after it the outcome still reaches its
+ * caller and the fault whoever watches this process. A leaf beside gate.ts; it sends nothing.
+ */
+import { actKey, twinOutcome } from './admit.ts'
+import { type GatePorts, type GateVerdict, passGate, stillPasses } from './gate.ts'
+import type { Ledger, Opened } from './ports/ledger.ts'
+import type { Exchange } from './ports/upstream.ts'
+import type { OutboundCall } from './words/call.ts'
+import { ComityError } from './words/errors.ts'
+import { type Failed, type Outcome, refused } from './words/outcome.ts'
+import type { TaskRecord } from './words/task.ts'
+
+export interface RecordPorts extends GatePorts {
+  readonly ledger: Ledger
+  /** Told of faults that no caller waits for. */
+  onFault(what: string, error: unknown): void
+}
+
+/** What the gate let through. */
+export type Passed = Extract<GateVerdict, { kind: 'pass' }>
+
+/** Gate and `open`, in that order; what comes back refused was never sent, and is on record where there is one. */
+export async function openCall(
+  ports: RecordPorts,
+  call: OutboundCall,
+  task?: TaskRecord,
+): Promise<{ readonly refused: Outcome } | { readonly passed: Passed }> {
+  const verdict = await passGate(ports, call)
+  if (verdict.kind === 'refused') {
+    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
+    return { refused: verdict.outcome }
+  }
+  const opened = await open(ports, call, verdict, task)
+  if (opened.kind === 'opened') return { passed: verdict }
+  const outcome = notOpened(opened)
+  if (opened.kind !== 'unwritable')
+    ports.ledger.refuse(call, verdict.argumentsDigest, outcome, verdict.decision)
+  return { refused: outcome }
+}
+
+async function open(
+  ports: RecordPorts,
+  call: OutboundCall,
+  { argumentsDigest, decision, approvalId }: Passed,
+  task: TaskRecord | undefined,
+): Promise<Opened> {
+  try {
+    return await ports.ledger.open({
+      call,
+      argumentsDigest,
+      actKey: actKey(ports.digest, call, argumentsDigest),
+      // Whatever the agent's risk is, an answer moves its work on.
+      sideEffect: decision.risk !== 'read' || call.operation === 'answer',
+      decision,
+      ...(approvalId === undefined ? {} : { approvalId }),
+      ...(task === undefined ? {} : { task }),
+    })
+  } catch (error) {
+    // The record may also take no more for a reason of its own: too large, too many.
+    if (error instanceof ComityError) return { kind: 'unwritable', detail: error.message }
+    throw error
+  }
+}
+
+function notOpened(opened: Exclude<Opened, { kind: 'opened' }>): Outcome {
+  switch (opened.kind) {
+    case 'twin':
+      return twinOutcome(opened)
+    case 'approval_spent':
+      return refused(
+        'policy',
+        'approval_required',
+        'the approval of this call was used meanwhile, by another call or by this very round; nothing was sent, call again from the start to ask anew',
+      )
+    case 'unwritable':
+      return refused(
+        'policy',
+        'record_unwritable',
+        `the record cannot be written (${opened.detail}), so nothing with effects is sent; reads go on`,
+      )
+  }
+}
+
+/** Asked after `open` and just before the send: what let the call through still does, and its caller still wants it. */
+export function notSendable(
+  ports: RecordPorts,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+): Failed | undefined {
+  const changed = stillPasses(ports, call, passed.decision)
+  if (changed !== undefined || !exchange.signal.aborted) return changed
+  return exchange.stopReason() === 'deadline'
+    ? refused('transport', 'deadline_before_send', 'the deadline passed before anything was sent')
+    : refused('transport', 'canceled_before_send', 'canceled before anything was sent')
+}
+
+/** An adapter resolves to an outcome whatever the peer does; a throw is our own fault and must not lose what left. */
+export function adapterFault(error: unknown, left: boolean): Outcome {
+  const what = error instanceof Error ? error.message : String(error)
+  return left
+    ? {
+        state: 'unknown',
+        because: 'sent_no_answer',
+        detail: `sent, and then this side failed: ${what}`,
+      }
+    : refused('transport', 'not_sent', `this side failed before anything was sent: ${what}`)
+}
+
+/** Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case. */
+export async function settleCall(
+  ports: RecordPorts,
+  callId: string,
+  outcome: Outcome,
+  options: Parameters<Ledger['settle']>[2],
+): Promise<void> {
+  try {
+    await ports.ledger.settle(callId, outcome, options)
+  } catch (error) {
+    ports.onFault(`the outcome of call ${callId} (${outcome.state}) is not on record yet`, error)
+  }
+}
