@@ -1,9 +1,12 @@
 /** Completed is not accepted: what was delivered is judged by the criteria given with the work, and refused with reasons. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openSse, replyError, sendEvent } from '../a2a/raw-peer.ts'
 import { openScriptedAgent, taskOf as wireTask } from '../a2a/scripted-agent.ts'
 import { comity, type Home, startUp } from './comity-process.fixture.ts'
-import { delegate, homeWith, startAgent } from './delegation.fixture.ts'
+import { delegate, homeWith, LIVE, operatorOf, startAgent } from './delegation.fixture.ts'
+
+// Real processes, each started anew.
+vi.setConfig({ testTimeout: 120_000 })
 
 const CRITERIA = { required: ['report.md'], mediaTypes: ['text/markdown'], maxBytes: 100 }
 
@@ -16,6 +19,7 @@ async function gateway(agent: { readonly card: string }): Promise<Home> {
 
 test('a delivery that meets the criteria is accepted, and each fault of another is told', async () => {
   const home = await gateway(await startAgent())
+  const operator = operatorOf(home)
   const deliver = (...artifacts: readonly object[]): ReturnType<typeof delegate> =>
     delegate(home, `deliver ${JSON.stringify(artifacts)}`, '--wait', '20s')
   const report = { name: 'report.md', type: 'text/markdown', text: 'all is well' }
@@ -37,14 +41,18 @@ test('a delivery that meets the criteria is accepted, and each fault of another 
     ],
     [[{ ...report, text: 'x'.repeat(101) }], ['report.md: 101 bytes, at most 100 were asked for']],
   ] as const) {
-    const refused = await deliver(...artifacts)
-    expect(refused).toMatchObject({
-      exit: 1,
-      task: { state: 'completed', wait: 'over', verdict: { state: 'refused', reasons } },
+    const message = `deliver ${JSON.stringify(artifacts)}`
+    const { task } = await operator.delegate({ agent: 'research', message, waitMs: 30_000 }, LIVE)
+    expect(task).toMatchObject({
+      state: 'completed',
+      wait: 'over',
+      verdict: { state: 'refused', reasons },
     })
   }
 
+  // Refused is a failure for whoever waits, whatever the agent says of itself.
   const refused = await deliver({ ...report, type: 'text/html', text: 'for reading' })
+  expect(refused).toMatchObject({ exit: 1, task: { state: 'completed' } })
   const page = await comity(home, 'explain', refused.task!.taskId)
   expect(page.stdout).toContain('completed')
   expect(page.stdout).toContain('refused: report.md: media type text/html')

@@ -1,6 +1,6 @@
 /** kill -9 of comity in the midst of a delegation: nothing is lost, nothing doubled, nothing canceled. */
 import { readFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { comity, type Home, startUp, type Up, until } from './comity-process.fixture.ts'
 import {
   type AgentProcess,
@@ -10,6 +10,9 @@ import {
   taskOf,
   untilTask,
 } from './delegation.fixture.ts'
+
+// Real processes, each started anew.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** `comity up` that ends with the test at the latest. */
 async function up(home: Home): Promise<Up> {
@@ -120,6 +123,11 @@ test.each([
     agent.make('open-gate')
     expect(await taskOf(home, id, '--wait', '30s')).toMatchObject({ exit: 0, state: 'completed' })
     expect(await savedText(home, id, 'out.md')).toBe('one two three')
+    const page = await comity(home, 'explain', id)
+    expect(page.stdout).toContain('comity had ended before an answer was on record')
+    expect(page.stdout).toContain(
+      'the lost reply is known after all: the task was found as working',
+    )
     expectOneSend(agent)
     expect(agent.count('ListTasks')).toBeGreaterThan(0)
   },

@@ -12,7 +12,7 @@ import { StreamableHTTPClientTransport as V1Http } from '@modelcontextprotocol/s
 import type { Transport as V1Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createHost, type CreateHostOptions } from '../../src/index.ts'
 import { until } from './comity-process.fixture.ts'
 import {
@@ -22,6 +22,9 @@ import {
   LIVE,
   startAgent,
 } from './delegation.fixture.ts'
+
+// Real processes, each started anew.
+vi.setConfig({ testTimeout: 120_000 })
 
 const CASE = JSON.parse(
   readFileSync(
