@@ -12,13 +12,14 @@ export interface PeerSecrets {
   readonly env?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly url?: string
+  /** Values that an expansion brought in, wherever they stand: arguments, parts of a URL or of a header. */
+  readonly brought?: readonly string[]
 }
 
 /** The same peer, with every sentence about it masked. */
 export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
-  const secrets = secretsOf(given)
-  if (secrets.length === 0) return peer
-  const mask = (text: string): string => maskSecrets(text, secrets)
+  if (secretsOf(given).length === 0) return peer
+  const mask = maskFor(given)
   const { upstream } = peer
   return {
     name: peer.name,
@@ -50,14 +51,29 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
   }
 }
 
+/** Masks a sentence about a peer that is said elsewhere than by the peer itself. */
+export function maskFor(given: PeerSecrets): (text: string) => string {
+  const secrets = secretsOf(given)
+  return (text) => maskSecrets(text, secrets)
+}
+
 function maskOutcome(outcome: Outcome, mask: (text: string) => string): Outcome {
   return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
 }
 
 /** Whole values, and the words of headers: of `Bearer abc` a peer may repeat `abc` alone. */
-function secretsOf({ env = {}, headers = {}, url }: PeerSecrets): readonly string[] {
+function secretsOf({ env = {}, headers = {}, url, brought = [] }: PeerSecrets): readonly string[] {
   const inHeaders = Object.values(headers).flatMap((value) => [value, ...value.split(/[\s,;]+/u)])
-  return [...Object.values(env), ...inHeaders, ...secretsOfUrl(url)].filter((text) => text !== '')
+  const written = brought.flatMap(formsOf)
+  const all = [...Object.values(env), ...inHeaders, ...secretsOfUrl(url), ...written]
+  return [...new Set(all)].filter((text) => text !== '')
+}
+
+/** A value as it stands, line by line, and as it is written within a URL or within JSON. */
+function formsOf(value: string): readonly string[] {
+  const inUrl = new URL(`http://h/${value}`).href.slice('http://h/'.length)
+  const component = value.isWellFormed() ? encodeURIComponent(value) : value
+  return [value, ...value.split(/\r?\n/u), inUrl, component, JSON.stringify(value).slice(1, -1)]
 }
 
 /** As written and as decoded: a peer may repeat either. */

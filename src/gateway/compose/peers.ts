@@ -5,7 +5,7 @@ import { openConnections } from '../../a2a/bindings/http.ts'
 import { createA2aPeer } from '../../a2a/upstream/peer.ts'
 import { createMcpPeer } from '../../mcp/upstream/client.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
-import { maskPeer } from './mask-peer.ts'
+import { maskFor, maskPeer } from './mask-peer.ts'
 
 export interface PeerWorld {
   readonly clock: Clock
@@ -42,10 +42,12 @@ export function openPeers(
   }
   for (const agent of config.agents) {
     if (agent.disabled || !takes(agent.name)) continue
-    const note = (peer: string, taskId: string, what: string): void =>
-      world.onNote(`${peer} ${taskId}: ${what}`)
+    const given = { headers: agent.headers, url: agent.card, brought: agent.brought }
+    const mask = maskFor(given)
+    const note = (name: string, taskId: string, what: string): void =>
+      world.onNote(`${name} ${taskId}: ${mask(what)}`)
     const peer = createA2aPeer({ connections, clock: world.clock, note }, agentOptions(agent))
-    made.set(agent.name, maskPeer(peer, { headers: agent.headers, url: agent.card }))
+    made.set(agent.name, maskPeer(peer, given))
   }
   const peers = config.peers.flatMap((name) => made.get(name) ?? [])
   return {

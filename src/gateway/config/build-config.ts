@@ -14,7 +14,7 @@ import type {
   TokenConfig,
 } from './config.ts'
 import { parseDuration } from './duration.ts'
-import { isOff } from './expand-file.ts'
+import { type ExpandedFile, isOff, peerKey } from './expand-file.ts'
 import { userStateDirectory } from './find-config.ts'
 import { foreignKeyReason } from './foreign-keys.ts'
 import type { ConfigPath } from './mistakes.ts'
@@ -25,6 +25,7 @@ import type { ConfigFile } from './schema.ts'
 export interface BuildFrom {
   readonly realFile: string
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly brought: ExpandedFile['brought']
   /** Values with another host's `${...}`. */
   readonly foreign: readonly ConfigPath[]
 }
@@ -41,7 +42,7 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
   return {
     file: from.realFile,
     mcpServers: inOrder(file.mcpServers, yaml, ['mcpServers']).map(([name, entry]) =>
-      buildServer(name, entry, directory),
+      buildServer(name, entry, { ...from, directory }),
     ),
     agents: inOrder(file.agents, yaml, ['agents']).map(([name, entry]) => ({
       name,
@@ -49,6 +50,7 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
       headers: entry.headers ?? {},
       allowHosts: entry.allowHosts ?? [],
       disabled: entry.disabled ?? false,
+      brought: from.brought.get(peerKey('agents', name)) ?? [],
     })) satisfies AgentConfig[],
     peers: yaml
       .keysOf([])
@@ -81,11 +83,16 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
   }
 }
 
-function buildServer(name: string, entry: ServerEntry, directory: string): McpServerConfig {
+function buildServer(
+  name: string,
+  entry: ServerEntry,
+  { brought, directory }: Pick<BuildFrom, 'brought'> & { readonly directory: string },
+): McpServerConfig {
   const common = {
     name,
     trust: entry.trust ?? 'all',
     disabled: isOff(entry),
+    brought: brought.get(peerKey('mcpServers', name)) ?? [],
     ...present({ revision: entry.revision }),
   }
   if (entry.command === undefined) {

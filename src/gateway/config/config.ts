@@ -18,6 +18,8 @@ interface McpServerCommon {
   readonly trust: 'all' | 'none'
   /** Turned off in the file: not started, but its name is still taken. */
   readonly disabled: boolean
+  /** Values that `${env:...}` and `${file:...}` brought into its entry: any of them may be a secret. */
+  readonly brought: readonly string[]
 }
 
 export interface StdioServerConfig extends McpServerCommon {
@@ -45,6 +47,8 @@ export interface AgentConfig {
   /** Hosts besides the card's own that the card may send us to. */
   readonly allowHosts: readonly string[]
   readonly disabled: boolean
+  /** As of a server. */
+  readonly brought: readonly string[]
 }
 
 export interface PublishedSkill {

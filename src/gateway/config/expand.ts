@@ -5,6 +5,7 @@
  */
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isInherited } from '../../mcp/upstream/supervise.ts'
 
 export interface ExpandFrom {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -19,6 +20,8 @@ const FOREIGN = /\$\{(?!env:|file:)[^}]*\}/
 
 export interface Expanded {
   readonly text: string
+  /** The values that were put in and may be secrets: not what every server is given, such as HOME. */
+  readonly values: readonly string[]
   /** What is missing, in words, without any value. */
   readonly faults: readonly string[]
   /** Holds a `${...}` of another host's kind. */
@@ -28,12 +31,14 @@ export interface Expanded {
 /** Replaces every reference in one value. */
 export function expandText(text: string, from: ExpandFrom): Expanded {
   const faults: string[] = []
+  const values: string[] = []
   const expanded = text.replaceAll(REFERENCE, (_whole, kind: string, name: string) => {
     const got = kind === 'env' ? fromEnvironment(name, from) : fromFile(name, from)
     if ('fault' in got) faults.push(got.fault)
+    else if (kind === 'file' || !isInherited(name)) values.push(got.value)
     return 'value' in got ? got.value : ''
   })
-  return { text: expanded, faults, foreign: FOREIGN.test(text) }
+  return { text: expanded, values, faults, foreign: FOREIGN.test(text) }
 }
 
 type Got = { readonly value: string } | { readonly fault: string }

@@ -76,6 +76,7 @@ store: "sqlite:data/comity.db"
           cwd: join(folder, 'sub'),
           trust: 'all',
           disabled: false,
+          brought: ['from-file'],
         },
         {
           name: '42',
@@ -85,6 +86,7 @@ store: "sqlite:data/comity.db"
           revision: '2026-07-28',
           trust: 'none',
           disabled: false,
+          brought: ['from-file'],
         },
       ],
       agents: [
@@ -94,6 +96,7 @@ store: "sqlite:data/comity.db"
           headers: { 'X-Key': 'k1' },
           allowHosts: ['cdn.example'],
           disabled: false,
+          brought: ['k1'],
         },
       ],
       peers: ['research', 'docs', '42'],
@@ -199,6 +202,18 @@ store: "sqlite:data/comity.db"
       B: 'b',
     })
     expect(config.mcpServers[0]).toMatchObject({ args: ['${env:B}', '-b-'] })
+  })
+
+  test('what references brought is told by peer; what every server is given anyway is not', () => {
+    writeFileSync(join(folder, 'key'), 'k\n')
+    const text = `
+mcpServers:
+  a: { command: x, args: ["\${env:HOME}/d", "--t=\${env:T}", "\${file:key}"], env: { P: plain } }
+  c: { url: "https://c.example/\${env:T}", headers: { A: "Bearer \${env:U}" } }
+  d: { command: x, args: [plain] }
+`
+    const config = load(text, { T: 'tt', U: 'uu' })
+    expect(config.mcpServers.map(({ brought }) => brought)).toEqual([['tt', 'k'], ['tt', 'uu'], []])
   })
 
   test('only the last line end of a file is taken off', () => {

@@ -72,7 +72,8 @@ function checkValue(
     return { ...mistake, path, ...(line === undefined ? {} : { line }) }
   })
   if (!parsed.success || mistakes.length > 0) return { mistakes }
-  return { config: buildConfig(parsed.data, yaml, { realFile, env, foreign: expanded.foreign }) }
+  const { brought, foreign } = expanded
+  return { config: buildConfig(parsed.data, yaml, { realFile, env, brought, foreign }) }
 }
 
 function readText(

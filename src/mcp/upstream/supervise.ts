@@ -83,11 +83,15 @@ export function minimalEnvironment(
 ): Record<string, string> {
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(own)) {
-    const upper = name.toUpperCase()
-    const inherited = upper.startsWith('LC_') || (INHERITED as readonly string[]).includes(upper)
-    if (inherited && value !== undefined) environment[name] = value
+    if (isInherited(name) && value !== undefined) environment[name] = value
   }
   return { ...environment, ...configured }
+}
+
+/** Whether every server gets this entry of our environment. */
+export function isInherited(name: string): boolean {
+  const upper = name.toUpperCase()
+  return upper.startsWith('LC_') || (INHERITED as readonly string[]).includes(upper)
 }
 
 /**
