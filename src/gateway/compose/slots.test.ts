@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Peer, PeerListing } from '../../core/ports/peer.ts'
+import { ComityError } from '../../core/words/errors.ts'
 import { type ScriptedPeer, capabilityOf, scriptedPeer } from './scripted-peer.fixture.ts'
 import { type Sight, type Slots, openSlots } from './slots.ts'
 
@@ -123,4 +124,67 @@ test('operators wait for the new listing of a peer that stood, callers do not', 
   slots.close()
   expect(told).toEqual(['callers', 'operators'])
   expect(namesOf(slots)).toEqual([['new']])
+})
+
+test('a record that refuses first sights hides what has effects, not what reads, and only as long', async () => {
+  vi.useFakeTimers()
+  const read = { ...capabilityOf('a', 'tool', 'search'), hints: { readOnly: true } }
+  const listing = {
+    capabilities: [
+      read,
+      capabilityOf('a', 'tool', 'known'),
+      capabilityOf('a', 'tool', 'send'),
+      capabilityOf('a', 'resource', 'file:///a'),
+    ],
+    leftOut: [],
+  }
+  let full = true
+  const slots = open([scriptedPeer('a', listing)], (_peer, { name }) =>
+    full && name !== 'known'
+      ? Promise.reject(new ComityError('store_unwritable', 'the disk is full'))
+      : Promise.resolve(),
+  )
+  await vi.advanceTimersByTimeAsync(0)
+  expect(namesOf(slots)).toEqual([['search', 'known', 'file:///a']])
+  expect(slots.all[0]).toMatchObject({
+    done: true,
+    listing: {
+      leftOut: [
+        {
+          peer: 'a',
+          kind: 'tool',
+          name: 'send',
+          reason: 'its definition could not be recorded: the disk is full',
+        },
+      ],
+    },
+  })
+  expect(slots.all[0]?.error).toBeUndefined()
+  full = false
+  await vi.advanceTimersByTimeAsync(2_000)
+  slots.close()
+  expect(namesOf(slots)).toEqual([['search', 'known', 'send', 'file:///a']])
+  expect(slots.all[0]?.listing?.leftOut).toEqual([])
+})
+
+test('what may not be pinned at all is left out, reading or not, and not asked for again', async () => {
+  vi.useFakeTimers()
+  const { peer, counts } = counted(
+    scriptedPeer('a', {
+      capabilities: [
+        capabilityOf('a', 'resource', 'file:///a'),
+        capabilityOf('a', 'resource', 'file:///b'),
+      ],
+      leftOut: [],
+    }),
+  )
+  const slots = open([peer], (_peer, { name }) =>
+    name === 'file:///b'
+      ? Promise.reject(new ComityError('not_allowed', 'too many'))
+      : Promise.resolve(),
+  )
+  await vi.advanceTimersByTimeAsync(60_000)
+  slots.close()
+  expect(namesOf(slots)).toEqual([['file:///a']])
+  expect(counts.begun).toBe(1)
 })

@@ -5,7 +5,9 @@
  * that a call by its name is told what is wrong with the peer instead of "unknown".
  */
 import type { Peer, PeerListing } from '../../core/ports/peer.ts'
-import type { Capability } from '../../core/words/capability.ts'
+import type { Capability, LeftOut } from '../../core/words/capability.ts'
+import { ComityError } from '../../core/words/errors.ts'
+import { riskOf } from '../../core/words/risk.ts'
 
 export interface Slot {
   readonly peer: Peer
@@ -89,17 +91,18 @@ function keepListed(
   const slot: Slot = { peer, first, settled: first, done: false }
 
   const listUntilCurrent = async (): Promise<void> => {
+    let failed: boolean
     do {
       again = false
-      await loadListing(slot, sight)
+      failed = await loadListing(slot, sight)
       slot.done = true
       firstOver()
       if (!closed) changed()
       // What fails is not asked again at once, however often it says that it changed.
-    } while (again && slot.error === undefined && !closed)
+    } while (again && !failed && !closed)
     running = false
     if (closed) return
-    if (slot.error === undefined) {
+    if (!failed) {
       pauseMs = FIRST_RETRY_MS
       return
     }
@@ -137,15 +140,48 @@ export async function within(ms: number, promise: Promise<unknown>): Promise<voi
   clearTimeout(timer)
 }
 
-async function loadListing(slot: Slot, sight: Sight): Promise<void> {
+/** @returns whether the peer is to be asked again although nothing changed. */
+async function loadListing(slot: Slot, sight: Sight): Promise<boolean> {
   try {
-    const listing = await slot.peer.listing()
-    await Promise.all(listing.capabilities.map((capability) => sight(slot.peer, capability)))
+    const { listing, unrecorded } = await recordSights(slot.peer, await slot.peer.listing(), sight)
     slot.listing = listing
     delete slot.error
+    return unrecorded
   } catch (error) {
-    slot.error = error instanceof Error ? error.message : String(error)
+    slot.error = sayFault(error)
+    return true
   }
+}
+
+/** While the record takes nothing, reads go on: they are listed unseen. What has effects would be refused, and is left out. */
+async function recordSights(
+  peer: Peer,
+  listing: PeerListing,
+  sight: Sight,
+): Promise<{ readonly listing: PeerListing; readonly unrecorded: boolean }> {
+  const capabilities: Capability[] = []
+  const leftOut: LeftOut[] = [...listing.leftOut]
+  let unrecorded = false
+  const recorded = await Promise.allSettled(
+    listing.capabilities.map((capability) => sight(peer, capability)),
+  )
+  for (const [index, capability] of listing.capabilities.entries()) {
+    const record = recorded[index]
+    const fault: unknown = record?.status === 'rejected' ? record.reason : undefined
+    const unwritable = fault instanceof ComityError && fault.code === 'store_unwritable'
+    unrecorded ||= unwritable
+    const reads = riskOf(capability.kind, capability.hints, peer.trusted) === 'read'
+    if (fault === undefined || (unwritable && reads)) capabilities.push(capability)
+    else {
+      const reason = `its definition could not be recorded: ${sayFault(fault)}`
+      leftOut.push({ peer: peer.name, kind: capability.kind, name: capability.name, reason })
+    }
+  }
+  return { listing: { ...listing, capabilities, leftOut }, unrecorded }
+}
+
+function sayFault(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault)
 }
 
 /** Resolves when one peer is ready, or when none can be any more. */
