@@ -108,8 +108,8 @@ describe('C55: one dead peer among the living', () => {
     expect(await client.callTool({ name: 'b_echo', arguments: {} })).toMatchObject({
       content: [{ text: 'echo ran' }],
     })
-    // Ten processes start meanwhile; what is not in it is any peer's time-out, the shortest of which is 5 s.
-    expect(Date.now() - connected).toBeLessThan(4_500)
+    // Ten processes start meanwhile on whatever else the machine does; no peer's time-out (15 s, 60 s) is in it.
+    expect(Date.now() - connected).toBeLessThan(10_000)
   }, 30_000)
 
   test('lists say what is missing and why', async () => {
