@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ListKind } from '../../core/ports/catalogue.ts'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Route } from '../../core/words/route.ts'
 import { LOCAL } from '../../core/words/principal.ts'
@@ -41,7 +42,7 @@ function open(
 
 const namesOf = async (
   catalogue: OpenCatalogue,
-  kind: 'tool' | 'resource' = 'tool',
+  kind: ListKind = 'tool',
 ): Promise<readonly string[]> =>
   (await catalogue.list(kind, LOCAL)).items.map((item) => item.exposed)
 
@@ -189,4 +190,34 @@ test('an unlisted URI goes to the peer that linked it to this principal, else by
     pinned: { kind: 'template', name: 'demo://{id}/text' },
   })
   expect(await catalogue.resolve('resource', 'gone://1', bob)).toBeUndefined()
+})
+
+test('a URI that an earlier peer is known to offer stays its own while that peer starts', async () => {
+  const offer = (peer: string) => ({
+    capabilities: [
+      capabilityOf(peer, 'resource', 'file:///a'),
+      capabilityOf(peer, 'template', 'file:///{b}'),
+    ],
+    leftOut: [],
+  })
+  let ready: (listing: ReturnType<typeof offer>) => void = () => undefined
+  const starting = new Promise<ReturnType<typeof offer>>((resolve) => (ready = resolve))
+  const seen = new Set<string>()
+  const catalogue = open([scriptedPeer('one', starting), scriptedPeer('two', offer('two'))], {
+    pinState: (route) =>
+      route.peer === 'two' || seen.has(`${route.kind} ${route.capability}`) ? 'accepted' : 'unseen',
+    firstMs: 500,
+  })
+  // Not known yet of the first: the second alone has them.
+  expect(await namesOf(catalogue, 'resource')).toEqual(['file:///a'])
+  for (const known of ['resource file:///a', 'template file:///{b}']) seen.add(known)
+  catalogue.refresh()
+  const scoped = 'comity://two/file%3A%2F%2F%2Fa'
+  expect(await namesOf(catalogue, 'resource')).toEqual([scoped])
+  expect(await namesOf(catalogue, 'template')).not.toContain('file:///{b}')
+  expect(await catalogue.resolve('resource', 'file:///a', LOCAL)).toBeUndefined()
+  expect(await catalogue.resolve('resource', scoped, LOCAL)).toMatchObject({ peer: 'two' })
+  ready(offer('one'))
+  expect(await catalogue.resolve('resource', 'file:///a', LOCAL)).toMatchObject({ peer: 'one' })
+  expect(await catalogue.resolve('resource', scoped, LOCAL)).toMatchObject({ peer: 'two' })
 })

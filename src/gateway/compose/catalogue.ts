@@ -19,6 +19,7 @@ import {
   type NamingRules,
   type RouteTable,
   type Row,
+  bareCapability,
   buildRouteTable,
   routeOf,
 } from './route-table.ts'
@@ -28,7 +29,7 @@ import { compileTemplate } from './uri-template.ts'
 export interface CataloguePorts {
   /** In the order of the configuration. */
   readonly peers: readonly Peer[]
-  readonly naming: NamingRules
+  readonly naming: Omit<NamingRules, 'wasOffered'>
   readonly policy: PolicyCheck
   /** Records a first sight, or says how this definition stands to what was accepted. */
   sight(peer: Peer, capability: Capability): Promise<unknown>
@@ -136,10 +137,14 @@ interface State {
 
 function tableOf(state: State): RouteTable {
   if (state.table !== undefined) return state.table
-  const offers = state.slots.flatMap(({ peer, listing }) =>
-    listing === undefined ? [] : [{ peer, capabilities: listing.capabilities }],
+  const offers = state.slots.map(({ peer, listing }) =>
+    listing === undefined ? { peer } : { peer, capabilities: listing.capabilities },
   )
-  const built = buildRouteTable(offers, state.ports.naming)
+  const built = buildRouteTable(offers, {
+    ...state.ports.naming,
+    wasOffered: (peer, kind, name) =>
+      state.ports.pinState(routeOf(peer, bareCapability(peer, kind, name), name)) !== 'unseen',
+  })
   state.clashes = built.clashes
   state.table = built.table
   return built.table
@@ -202,7 +207,9 @@ function unlisted(state: State, uri: string, principal: Principal): Route | unde
   const scoped = parseScopedUri(uri)
   const own = scoped?.uri ?? uri
   for (const { route } of tableOf(state).template.values()) {
-    if (scoped !== undefined && route.peer !== scoped.peer) continue
+    // One that clashes is filled in under its own address only: the plain one is another peer's, listed or not.
+    if (scoped === undefined ? route.exposed !== route.capability : route.peer !== scoped.peer)
+      continue
     if (compileTemplate(route.capability)?.(own) !== true) continue
     return {
       ...route,
@@ -217,19 +224,8 @@ function unlisted(state: State, uri: string, principal: Principal): Route | unde
 
 function linkedRoute(peer: Peer, uri: string): Route {
   // A linked resource has no definition of its own: its fingerprint is its address.
-  const capability = {
-    peer: peer.name,
-    protocol: peer.protocol,
-    kind: 'resource',
-    name: uri,
-    fingerprint: `linked:${uri}`,
-    hints: {},
-  } as const
-  return routeOf(
-    peer,
-    { ...capability, definition: { bytes: new Uint8Array(), value: () => ({}) } },
-    uri,
-  )
+  const capability = { ...bareCapability(peer, 'resource', uri), fingerprint: `linked:${uri}` }
+  return routeOf(peer, capability, uri)
 }
 
 function viewOf(state: State): readonly PeerView[] {

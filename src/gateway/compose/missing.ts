@@ -6,9 +6,9 @@
  */
 import type { ListKind } from '../../core/ports/catalogue.ts'
 import type { PolicyCheck } from '../../core/ports/checks.ts'
-import type { Capability, CapabilityKind } from '../../core/words/capability.ts'
+import type { CapabilityKind } from '../../core/words/capability.ts'
 import type { Principal } from '../../core/words/principal.ts'
-import { type Clash, routeOf } from './route-table.ts'
+import { type Clash, bareCapability, routeOf } from './route-table.ts'
 import type { Slot } from './slots.ts'
 
 /** Something that is missing in a list. */
@@ -85,17 +85,7 @@ function knowsCapability(
   of: { readonly peer: Slot['peer']; readonly kind: CapabilityKind; readonly name: string },
 ): boolean {
   const { peer, kind, name } = of
-  // Left out, it has no definition and so no hints: what policy says of a capability that claims nothing.
-  const capability: Capability = {
-    peer: peer.name,
-    protocol: peer.protocol,
-    kind,
-    name,
-    fingerprint: '',
-    definition: { bytes: new Uint8Array(), value: () => ({}) },
-    hints: {},
-  }
-  return policy.visible(principal, routeOf(peer, capability, name))
+  return policy.visible(principal, routeOf(peer, bareCapability(peer, kind, name), name))
 }
 
 function kindMatches(left: CapabilityKind, kind: ListKind): boolean {

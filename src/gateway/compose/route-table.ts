@@ -2,7 +2,7 @@
  * The trusted table from exposed names and URIs to capabilities, made anew from what peers list now.
  *
  * Names follow from configuration and the peer's own name alone (`core/words/exposed-name`). A URI that two peers offer
- * stays with the first in the configuration. Pure.
+ * belongs to the first in the configuration, also while that one is not listed yet, once it is known to offer it. Pure.
  */
 import type { ListKind } from '../../core/ports/catalogue.ts'
 import type { Peer } from '../../core/ports/peer.ts'
@@ -28,7 +28,8 @@ export type RouteTable = Readonly<Record<ListKind, ReadonlyMap<string, Row>>>
 
 export interface Offer {
   readonly peer: Peer
-  readonly capabilities: readonly Capability[]
+  /** Undefined: not listed yet. */
+  readonly capabilities?: readonly Capability[]
 }
 
 export interface NamingRules {
@@ -36,6 +37,8 @@ export interface NamingRules {
   readonly peers: readonly string[]
   readonly names: 'prefixed' | 'as-is'
   readonly digest: TextDigest
+  /** Whether a peer that is not listed yet is known, from an earlier run, to offer this. */
+  wasOffered(peer: Peer, kind: 'resource' | 'template', name: string): boolean
 }
 
 /** Two capabilities that cannot both have their name or URI, told apart from what peers left out themselves. */
@@ -62,11 +65,13 @@ export function buildRouteTable(
   }
   const clashes: Clash[] = []
   const uses = rules.names === 'as-is' ? countNames(offers) : new Map<string, number>()
+  const awaited: Peer[] = []
   for (const { peer, capabilities } of offers) {
-    for (const capability of capabilities) {
+    if (capabilities === undefined) awaited.push(peer)
+    for (const capability of capabilities ?? []) {
       const kind = listKindOf(capability)
       const rows = table[kind]
-      const exposed = exposedOf(peer, capability, kind, rows, rules, uses)
+      const exposed = exposedOf(peer, capability, { rows, awaited, rules, uses })
       const holder = rows.get(exposed)
       if (holder !== undefined) {
         clashes.push({
@@ -98,6 +103,19 @@ export function routeOf(peer: Peer, capability: Capability, exposed: string): Ro
   }
 }
 
+/** A capability without a definition of its own: left out, or not listed. It claims nothing. */
+export function bareCapability(peer: Peer, kind: Capability['kind'], name: string): Capability {
+  return {
+    peer: peer.name,
+    protocol: peer.protocol,
+    kind,
+    name,
+    fingerprint: '',
+    definition: { bytes: new Uint8Array(), value: () => ({}) },
+    hints: {},
+  }
+}
+
 function listKindOf(capability: Capability): ListKind {
   return capability.kind === 'agent' ? 'tool' : capability.kind
 }
@@ -105,20 +123,24 @@ function listKindOf(capability: Capability): ListKind {
 function exposedOf(
   peer: Peer,
   capability: Capability,
-  kind: ListKind,
-  rows: ReadonlyMap<string, Row>,
-  rules: NamingRules,
-  uses: ReadonlyMap<string, number>,
+  among: {
+    readonly rows: ReadonlyMap<string, Row>
+    /** Earlier peers that are not listed yet. */
+    readonly awaited: readonly Peer[]
+    readonly rules: NamingRules
+    readonly uses: ReadonlyMap<string, number>
+  },
 ): string {
-  if (capability.kind === 'agent')
-    return exposedName('delegate', peer.name, rules.peers, rules.digest)
+  const { rows, awaited, rules, uses } = among
+  const { kind, name } = capability
+  if (kind === 'agent') return exposedName('delegate', peer.name, rules.peers, rules.digest)
   if (kind === 'tool' || kind === 'prompt') {
-    if (uses.get(`${kind} ${capability.name}`) === 1) return capability.name
-    return exposedName(peer.name, capability.name, rules.peers, rules.digest)
+    if (uses.get(`${kind} ${name}`) === 1) return name
+    return exposedName(peer.name, name, rules.peers, rules.digest)
   }
-  if (!rows.has(capability.name)) return capability.name
-  const scoped = kind === 'template' ? scopedTemplate : scopedUri
-  return scoped(peer.name, capability.name)
+  const isHeld = rows.has(name) || awaited.some((one) => rules.wasOffered(one, kind, name))
+  if (!isHeld) return name
+  return (kind === 'template' ? scopedTemplate : scopedUri)(peer.name, name)
 }
 
 /** For `names: as-is`: how many capabilities want each name. Ours come first and are never given away. */
@@ -129,7 +151,7 @@ function countNames(offers: readonly Offer[]): Map<string, number> {
     ['tool task_cancel', 2],
   ])
   for (const { capabilities } of offers) {
-    for (const capability of capabilities) {
+    for (const capability of capabilities ?? []) {
       const key = `${listKindOf(capability)} ${capability.name}`
       uses.set(key, (uses.get(key) ?? 0) + 1)
     }
