@@ -6,7 +6,7 @@
 import type { Claimed, Tasks } from '../core/ports/tasks.ts'
 import type { UpstreamOf, Work } from '../core/ports/upstream.ts'
 import type { Resume } from '../core/resume.ts'
-import { isTerminal, type TaskNews, type TaskRecord } from '../core/words/task.ts'
+import { isTerminal, SEARCHED, type TaskNews, type TaskRecord } from '../core/words/task.ts'
 
 export interface WorkerPorts {
   readonly tasks: Tasks
@@ -123,8 +123,10 @@ async function runEffect(ports: WorkerPorts, claimed: Claimed, signal: AbortSign
   }
   // A call served as a task belongs to whoever answers it: there is nothing to follow at its peer.
   if (task.handle !== undefined && task.handle.kind !== 'a2a_task') return 'done'
-  const work = ports.upstreamOf(task.peer)?.work
-  if (work === undefined) return 'again'
+  const upstream = ports.upstreamOf(task.peer)
+  if (upstream === undefined) return 'again'
+  const { work } = upstream
+  if (work === undefined) return searched(ports, claimed)
   return effect.do === 'find'
     ? find(ports, work, claimed, signal)
     : follow(ports, work, claimed, signal)
@@ -179,9 +181,23 @@ async function find(
   if (task.state !== 'unknown') return 'done'
   const found = await work.find(task.callId, Date.parse(task.createdAt), signal)
   if (signal.aborted) return 'again'
-  if (found === 'cannot_tell') return 'done'
+  if (found === 'cannot_tell') return searched(ports, claimed)
   const news: TaskNews = found === 'absent' ? ABSENT : found.found
   await ports.resume.news(task.id, news, claimed.fence)
+  return 'done'
+}
+
+/** Whoever waits is told that nothing more is found by itself. */
+async function searched(ports: WorkerPorts, { task, effect, fence }: Claimed): Promise<End> {
+  if (effect.do !== 'find' || task.state !== 'unknown') return 'done'
+  const detail = 'it was looked for at the peer, and cannot be found by what the peer tells'
+  const news: TaskNews = {
+    kind: 'status',
+    cursor: SEARCHED,
+    outcome: { state: 'unknown', because: 'peer_unclear', detail },
+    ...(task.theirWords === undefined ? {} : { text: task.theirWords }),
+  }
+  await ports.resume.news(task.id, news, fence)
   return 'done'
 }
 

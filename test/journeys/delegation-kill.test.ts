@@ -181,3 +181,19 @@ test('killed with a send that the agent never took: unknown, searched for, and n
   expect(await taskOf(home, task!.taskId)).toMatchObject({ exit: 4, state: 'unknown' })
   expectOneSend(agent)
 })
+
+test('with no process to go on with it, the next one finds and follows what a wait left behind', async () => {
+  const agent = await startAgent()
+  const home = homeWith(agent)
+  agent.make('keep-SendMessage')
+  const left = await delegate(home, 'work gate', '--wait', '2s')
+  expect(left).toMatchObject({ exit: 5, task: { wait: 'still_working' } })
+  expect(agent.sends()).toHaveLength(1)
+  agent.remove('keep-SendMessage')
+  agent.make('open-gate')
+  // A task that may still be found is not at its end: whoever waits for it sees it found.
+  const ended = await taskOf(home, left.task!.taskId, '--wait', '30s')
+  expect(ended).toMatchObject({ exit: 0, state: 'completed', wait: 'over' })
+  expect(ended.artifacts).toMatchObject([{ name: 'out.md', bytes: 13, complete: true }])
+  expectOneSend(agent)
+})

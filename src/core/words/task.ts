@@ -93,6 +93,9 @@ export interface TaskRecord {
   readonly updatedAt: string
 }
 
+/** Cursor of an unknown task whose agent was searched for it in vain: from here on only a person can tell. */
+export const SEARCHED = 'searched'
+
 /** News of work that outlives its call, as a peer's follower yields it. */
 export type TaskNews = { readonly cursor?: string } & (
   | { readonly kind: 'status'; readonly outcome: Outcome; readonly text?: string }

@@ -5,7 +5,7 @@ import type { JsonText } from '../../core/words/native.ts'
 import type { Handle, Outcome } from '../../core/words/outcome.ts'
 import type { Answer } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
-import { nextMover } from '../../core/words/task.ts'
+import { nextMover, SEARCHED, type TaskRecord } from '../../core/words/task.ts'
 import { messageOf } from '../../bridge/skill-as-tool.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
@@ -19,7 +19,7 @@ import type {
   Live,
   Operator,
 } from './operator.ts'
-import { LOCAL } from '../../core/words/principal.ts'
+import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
 import type { HostParts } from './parts.ts'
 import { reportOutcome, reportQuestion, reportTask } from './reports.ts'
 
@@ -206,7 +206,7 @@ export async function waitForTask(
 ): Promise<ReturnType<typeof reportTask>> {
   const stop = waitMs <= 0 ? AbortSignal.abort() : AbortSignal.any([live.signal, timeoutOf(waitMs)])
   let state: string | undefined
-  const task = await parts.resume.wait(taskId, LOCAL, stop, (seen) => {
+  const tell = (seen: TaskRecord): void => {
     if (seen.state !== state && waitMs > 0)
       live.event({
         event: 'task',
@@ -215,10 +215,20 @@ export async function waitForTask(
         ...(seen.theirWords === undefined ? {} : { text: seen.theirWords }),
       })
     state = seen.state
-  })
+  }
+  let task = await parts.resume.wait(taskId, OPERATOR, stop, tell)
+  // A first send whose reply was lost is being looked for: its fate is worth the rest of the wait.
+  while (task !== undefined && isLookedFor(task) && !stop.aborted) {
+    await parts.store.tasks.changed(taskId, task.version, stop)
+    task = await parts.resume.wait(taskId, OPERATOR, stop, tell)
+  }
   if (task === undefined) throw new ComityError('not_found', `no task ${taskId}`)
   const goesOn = nextMover(task.state) === 'agent' || task.verdict.state === 'pending'
   return reportTask(task, waitMs > 0 && goesOn ? 'still_working' : 'over')
+}
+
+function isLookedFor({ state, handle, cursor }: TaskRecord): boolean {
+  return state === 'unknown' && handle === undefined && cursor !== SEARCHED
 }
 
 async function routeTo(parts: HostParts, target: string): Promise<Route> {
