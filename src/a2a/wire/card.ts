@@ -54,7 +54,7 @@ export function readCard(value: unknown, rules: CardRules): CardReading {
     return { findings: [{ severity: 'error', path: '', message }] }
   }
   // Emitters drop empty lists, REQUIRED ones too; what an empty one means is judged below.
-  const parsed = parseWire('AgentCard', value, { emptyLists: 'allow' })
+  const parsed = parseWire('AgentCard', withVersions(value), { emptyLists: 'allow' })
   if (!parsed.ok) {
     return { findings: parsed.violations.map((found) => ({ severity: 'error', ...found })) }
   }
@@ -74,6 +74,27 @@ function looksLegacy(value: unknown): boolean {
   const modern =
     Object.hasOwn(value, 'supportedInterfaces') || Object.hasOwn(value, 'supported_interfaces')
   return !modern && Object.hasOwn(value, 'url')
+}
+
+/** An interface without a version is left for `chooseInterface` to judge: it must not take the whole card away. */
+function withVersions(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const key = ['supportedInterfaces', 'supported_interfaces'].find((name) =>
+    Object.hasOwn(value, name),
+  )
+  const offered = key === undefined ? undefined : (value as Readonly<Record<string, unknown>>)[key]
+  if (key === undefined || !Array.isArray(offered)) return value
+  const versioned = (offered as readonly unknown[]).map((one) =>
+    typeof one !== 'object' || one === null || Array.isArray(one) || hasVersion(one)
+      ? one
+      : { ...one, protocolVersion: '' },
+  )
+  return { ...value, [key]: versioned }
+}
+
+function hasVersion(one: object): boolean {
+  const { protocolVersion, protocol_version: snake } = one as Readonly<Record<string, unknown>>
+  return (protocolVersion ?? snake ?? null) !== null
 }
 
 function judgeContent(card: AgentCard): Finding[] {
@@ -113,7 +134,12 @@ function chooseInterface(
   const findings: Finding[] = []
   for (const [index, offered] of interfaces.entries()) {
     const problem = interfaceProblem(offered, rules)
+    const path = `supportedInterfaces[${index}]`
     if (problem === undefined) {
+      if (offered.protocolVersion.trim() === '') {
+        const message = `it has no protocolVersion; tried as ${A2A_VERSION}, since only cards of 1.0 have this list`
+        findings.push({ severity: 'warning', path, message })
+      }
       const { url, tenant } = offered
       return {
         interface: {
@@ -125,19 +151,16 @@ function chooseInterface(
         findings,
       }
     }
-    findings.push({
-      severity: 'warning',
-      path: `supportedInterfaces[${index}]`,
-      message: `passed over: ${problem}`,
-    })
+    findings.push({ severity: 'warning', path, message: `passed over: ${problem}` })
   }
+  const offered = findings.map(({ message }) => message).join('; ')
   return {
     findings: [
       ...findings,
       {
         severity: 'error',
         path: 'supportedInterfaces',
-        message: 'none can be used here; expected one with protocolBinding JSONRPC, version 1.0',
+        message: `none can be used here (${offered === '' ? 'the list is empty' : offered}); expected one with protocolBinding JSONRPC, version ${A2A_VERSION}`,
       },
     ],
   }
@@ -149,11 +172,8 @@ function interfaceProblem(offered: AgentInterface, rules: CardRules): string | u
     return `binding ${quote(offered.protocolBinding)} is not spoken here`
   }
   const version = parseVersion(offered.protocolVersion)
-  if (
-    offered.protocolVersion.trim() === '' ||
-    version.kind === 'unreadable' ||
-    version.version !== A2A_VERSION
-  ) {
+  const unversioned = offered.protocolVersion.trim() === ''
+  if (!unversioned && (version.kind === 'unreadable' || version.version !== A2A_VERSION)) {
     return `protocol version ${quote(offered.protocolVersion)} is not spoken here`
   }
   if (!URL.canParse(offered.url)) return `${quote(offered.url)} is not an absolute URL`
