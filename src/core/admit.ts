@@ -4,7 +4,7 @@
  * Pure. The ledger decides with it, in the unit that opens the call.
  */
 import type { Digest } from './ports/world.ts'
-import type { OutboundCall } from './words/call.ts'
+import type { Idempotency, OutboundCall } from './words/call.ts'
 import type { Unknown } from './words/outcome.ts'
 
 /** Equal for equal acts: principal, endpoint, capability, operation, canonical arguments (and the round of a multi round trip). */
@@ -24,6 +24,14 @@ export function actKey(digest: Digest, call: OutboundCall, argumentsDigest: stri
         : [continuation.handle.sealed, continuation.answers.map(answerKey)],
     ]),
   )
+}
+
+/** A caller's key as the record holds it: two principals with one key are two. */
+export function idempotencyOf(digest: Digest, call: OutboundCall): Idempotency | undefined {
+  const { idempotency, principal } = call
+  if (idempotency === undefined) return undefined
+  const key = digest.text(JSON.stringify([principal.id, idempotency.key]))
+  return { key, digest: digest.text(JSON.stringify([key, idempotency.digest])) }
 }
 
 /** What a twin is told: the first one's id, what is known of it, and how to go on. */

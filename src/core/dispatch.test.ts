@@ -48,6 +48,39 @@ test('an approved call that asks goes on round by round, and no round can be rep
   expect(sent).toBe(3)
 })
 
+test('the same message again is the same call: before the gate, and with its task', async () => {
+  let sent = 0
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      sent += 1
+      return completed()
+    },
+  })
+  const message = (digest = 'one') =>
+    toolCall({ asTask: true, idempotency: { key: 'm-1', digest } })
+  const { exchange } = exchangeOf()
+  const first = await house.delegate(message(), exchange)
+  await first.reply
+  // What let the first through is spent by now; the same message needs nothing new.
+  house.rules.effect = 'deny'
+  const second = await house.delegate(message(), exchange)
+  expect(second).toMatchObject({
+    callId: first.callId,
+    task: { id: first.task?.id },
+    earlier: true,
+  })
+  expect((await house.dispatch(message('other'), exchange)).outcome).toMatchObject({
+    ran: 'no',
+    code: 'key_conflict',
+  })
+  const bob = { id: 'bob', groups: [], via: 'token' } as const
+  house.rules.effect = 'allow'
+  const others = await house.dispatch({ ...message(), principal: bob }, exchange)
+  expect(others.outcome.state).toBe('completed')
+  expect(sent).toBe(2)
+})
+
 test('an outcome that the record does not take still reaches its caller, and the fault is told', async () => {
   const faults: string[] = []
   const house = await openCoreHouse({

@@ -4,13 +4,14 @@
  * `Ledger.open` comes before the send and is durable for acts with effects; from `dispatched` on, silence is `unknown`.
  * Old work (answers, cancels, news of tasks) is resume's; it may call this file, never the reverse.
  */
-import type { Delegate, Dispatch, Dispatched } from './ports/doors.ts'
+import type { Delegate, Delegated, Dispatch, Dispatched } from './ports/doors.ts'
 import type { Tasks } from './ports/tasks.ts'
 import type { Translator } from './ports/translator.ts'
 import type { Exchange, UpstreamOf } from './ports/upstream.ts'
 import type { Clock, Ids } from './ports/world.ts'
 import {
   adapterFault,
+  type Earlier,
   notSendable,
   openCall,
   type Passed,
@@ -44,6 +45,8 @@ export function createDispatch(ports: DispatchPorts): {
     const outbound = admit(ports, call)
     const task = isTask(outbound) ? newTask(ports, outbound) : undefined
     const opened = await openCall(ports, outbound, task)
+    if ('refused' in opened && opened.earlier !== undefined)
+      return delegatedEarlier(ports, outbound, opened.earlier, opened.refused)
     if ('refused' in opened) {
       const reply = Promise.resolve({ callId: outbound.callId, outcome: opened.refused })
       return { callId: outbound.callId, reply }
@@ -60,6 +63,17 @@ export function createDispatch(ports: DispatchPorts): {
 
 function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
   return { ...call, callId: ports.ids.call(), openedAt: ports.clock.now() }
+}
+
+async function delegatedEarlier(
+  ports: DispatchPorts,
+  { principal }: OutboundCall,
+  { callId, taskId }: Earlier,
+  outcome: Outcome,
+): Promise<Delegated> {
+  const task = taskId === undefined ? undefined : await ports.tasks.load(taskId, principal)
+  const told = task === undefined ? {} : { task }
+  return { callId, ...told, earlier: true, reply: Promise.resolve({ callId, outcome, ...told }) }
 }
 
 /** A delegation always is a task of ours; another call is one when its door asks for it. */

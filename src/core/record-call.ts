@@ -4,11 +4,11 @@
  * No fault of the record becomes an exception here: before the send it is a refusal, after it the outcome still reaches its
  * caller and the fault whoever watches this process. A leaf beside gate.ts; it sends nothing.
  */
-import { actKey, twinOutcome } from './admit.ts'
+import { actKey, idempotencyOf, twinOutcome } from './admit.ts'
 import { type GatePorts, type GateVerdict, passGate, stillPasses } from './gate.ts'
-import type { Ledger, Opened } from './ports/ledger.ts'
+import type { Ledger, Opened, Recorded } from './ports/ledger.ts'
 import type { Exchange } from './ports/upstream.ts'
-import type { OutboundCall } from './words/call.ts'
+import type { Idempotency, OutboundCall } from './words/call.ts'
 import { ComityError } from './words/errors.ts'
 import { type Failed, type Outcome, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
@@ -19,6 +19,9 @@ export interface RecordPorts extends GatePorts {
   onFault(what: string, error: unknown): void
 }
 
+/** The call that the same message made before. */
+export type Earlier = Extract<Recorded, { kind: 'recorded' }>
+
 /** What the gate let through. */
 export type Passed = Extract<GateVerdict, { kind: 'pass' }>
 
@@ -27,14 +30,20 @@ export async function openCall(
   ports: RecordPorts,
   call: OutboundCall,
   task?: TaskRecord,
-): Promise<{ readonly refused: Outcome } | { readonly passed: Passed }> {
+): Promise<
+  { readonly refused: Outcome; readonly earlier?: Earlier } | { readonly passed: Passed }
+> {
+  const idempotency = idempotencyOf(ports.digest, call)
+  const known = idempotency === undefined ? undefined : await ports.ledger.recorded(idempotency)
+  if (known !== undefined) return sayRecorded(known)
   const verdict = await passGate(ports, call)
   if (verdict.kind === 'refused') {
     ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
     return { refused: verdict.outcome }
   }
-  const opened = await open(ports, call, verdict, task)
+  const opened = await open(ports, call, verdict, { task, idempotency })
   if (opened.kind === 'opened') return { passed: verdict }
+  if (opened.kind === 'recorded' || opened.kind === 'key_conflict') return sayRecorded(opened)
   const outcome = notOpened(opened)
   if (opened.kind !== 'unwritable')
     ports.ledger.refuse(call, verdict.argumentsDigest, outcome, verdict.decision)
@@ -45,8 +54,12 @@ async function open(
   ports: RecordPorts,
   call: OutboundCall,
   { argumentsDigest, decision, approvalId }: Passed,
-  task: TaskRecord | undefined,
+  more: {
+    readonly task: TaskRecord | undefined
+    readonly idempotency: Idempotency | undefined
+  },
 ): Promise<Opened> {
+  const { task, idempotency } = more
   try {
     return await ports.ledger.open({
       call,
@@ -57,6 +70,7 @@ async function open(
       decision,
       ...(approvalId === undefined ? {} : { approvalId }),
       ...(task === undefined ? {} : { task }),
+      ...(idempotency === undefined ? {} : { idempotency }),
     })
   } catch (error) {
     // The record may also take no more for a reason of its own: too large, too many.
@@ -65,7 +79,25 @@ async function open(
   }
 }
 
-function notOpened(opened: Exclude<Opened, { kind: 'opened' }>): Outcome {
+/** Not put on record once more: it says nothing new of the call that is there. */
+function sayRecorded(known: Recorded): { readonly refused: Outcome; readonly earlier?: Earlier } {
+  const { callId } = known
+  if (known.kind === 'key_conflict') {
+    const detail = `this idempotency key was used before with other content (call ${callId}); nothing was sent, new content needs a new key`
+    return { refused: refused('validation', 'key_conflict', detail) }
+  }
+  return {
+    earlier: known,
+    refused: {
+      state: 'unknown',
+      because: 'unsettled_twin',
+      twinOf: callId,
+      detail: `not sent: the same message is call ${callId} already; comity explain ${callId} says what became of it`,
+    },
+  }
+}
+
+function notOpened(opened: Exclude<Opened, Recorded | { kind: 'opened' }>): Outcome {
   switch (opened.kind) {
     case 'twin':
       return twinOutcome(opened)

@@ -65,6 +65,7 @@ interface OpenCall {
   readonly approvalId: string | null
   /** The round before, in a multi round trip: it hands its approval on. */
   readonly continues: string | null
+  readonly idempotency: { readonly key: string; readonly digest: string } | null
   readonly facts: Facts
   readonly payload: PayloadBytes
   readonly task: TaskWrite | null

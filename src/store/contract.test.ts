@@ -9,6 +9,7 @@ import {
   createCall,
   createFolder,
   createOpening,
+  createTask,
   createTestClock,
   native,
   SENT_NO_ANSWER,
@@ -144,6 +145,26 @@ describe('ledger', () => {
       store.ledger.open(createOpening(callId, { call: createCall(callId, { insist }) }))
     expect(await insisting('c2', 'c9')).toMatchObject(twin)
     expect(await insisting('c2', 'c1')).toEqual({ kind: 'opened' })
+  })
+
+  test('an idempotency key is one call, with its content, for good; a refused call holds none', async () => {
+    const idempotency = { key: 'k'.repeat(64), digest: 'd'.repeat(64) }
+    const other = { ...idempotency, digest: 'e'.repeat(64) }
+    expect(await store.ledger.recorded(idempotency)).toBeUndefined()
+    const task = createTask('t1', 'submitted', { callId: 'c1' })
+    const opened = await Promise.all([
+      store.ledger.open(createOpening('c1', { idempotency, task })),
+      store.ledger.open(createOpening('c2', { idempotency })),
+      store.ledger.open(createOpening('c3', { idempotency: other })),
+    ])
+    const first = { kind: 'recorded', callId: 'c1', taskId: 't1' }
+    expect(opened).toEqual([{ kind: 'opened' }, first, { kind: 'key_conflict', callId: 'c1' }])
+    expect(await store.ledger.recorded(idempotency)).toEqual(first)
+    await reopen()
+    // Unknown by now: the same message is that call, and no twin of it.
+    expect(await store.ledger.open(createOpening('c4', { idempotency }))).toEqual(first)
+    expect(await store.ledger.recorded(other)).toEqual({ kind: 'key_conflict', callId: 'c1' })
+    expect(store.call('c2')).toBeUndefined()
   })
 
   test('read class is never a twin and has none', async () => {

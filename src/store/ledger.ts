@@ -3,10 +3,13 @@
  *
  * An act that cannot be put on record is refused, because nothing may leave unrecorded; reads go on.
  */
+import type { DatabaseSync } from 'node:sqlite'
+
 import type { Ledger, LedgerEvent, Opened, Opening } from '../core/ports/ledger.ts'
 import type { OutboundCall } from '../core/words/call.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
 import type { Outcome } from '../core/words/outcome.ts'
+import { parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './apply/call-row.ts'
 import {
   argumentsPayload,
   callFacts,
@@ -23,8 +26,12 @@ import { encodeCommit, encodeTask } from './encode-task.ts'
 const UNWRITABLE: readonly ComityErrorCode[] = ['store_unwritable', 'store_corrupt', 'store_locked']
 
 /** The ledger. `settle` with a task rejects with `conflict` when the task has moved since it was loaded. */
-export function createLedger(committer: Committer): Ledger {
+export function createLedger(committer: Committer, reader: DatabaseSync): Ledger {
   return {
+    recorded: async ({ key, digest }) => {
+      const row = reader.prepare(SELECT_CALL_BY_KEY).get({ key })
+      return row === undefined ? undefined : readRecorded(parseCallRow(row), digest)
+    },
     open: (opening) => open(committer, opening),
     refuse: (call, _argumentsDigest, outcome, decision) =>
       committer.enqueue({
@@ -56,7 +63,10 @@ export function createLedger(committer: Committer): Ledger {
 async function open(committer: Committer, opening: Opening): Promise<Opened> {
   const intent = openOf(opening)
   const mayFollow =
-    !opening.sideEffect && opening.approvalId === undefined && opening.task === undefined
+    !opening.sideEffect &&
+    opening.approvalId === undefined &&
+    opening.task === undefined &&
+    opening.idempotency === undefined
   if (mayFollow) {
     committer.enqueue(intent)
     return { kind: 'opened' }
@@ -82,6 +92,7 @@ function openOf(opening: Opening): Intent {
     insist: call.insist ?? null,
     approvalId: opening.approvalId ?? null,
     continues: call.continuation?.callId ?? null,
+    idempotency: opening.idempotency ?? null,
     facts: openingFacts(opening),
     payload: argumentsPayload(call),
     task: opening.task === undefined ? null : encodeTask(opening.task),

@@ -119,7 +119,7 @@ function assemble(
   }
   return {
     ...createRecords(reader, file),
-    ledger: createLedger(committer),
+    ledger: createLedger(committer, reader),
     tasks: createTasks(parts, clock),
     approvals: createApprovals(parts, clock),
     pins,

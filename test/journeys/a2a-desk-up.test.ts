@@ -71,12 +71,12 @@ async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<
   await within(`the end of the gateway by ${signal}`, gone)
 }
 
-async function find(url: string, query: string): Promise<Task> {
+async function find(url: string, query: string, messageId = `ask-${query}`): Promise<Task> {
   const client = await clientOf(url, 'desk')
   const reply = await client.sendMessage({
     tenant: '',
     message: {
-      messageId: `ask-${query}`,
+      messageId,
       contextId: '',
       taskId: '',
       role: Role.ROLE_USER,
@@ -115,6 +115,14 @@ test('a task at /a2a/desk is completed through a real gateway, and is there afte
   const kept = await client.getTask({ tenant: '', id: task.id, historyLength: undefined })
   // What was said lived in the first process; the row and its artifacts did not.
   expect(kept).toEqual({ ...task, history: [] })
+  // The reply to the first may have been lost: the same message again is the same task, and no second call.
+  expect(await find(second.url, 'contracts')).toMatchObject({
+    id: task.id,
+    contextId: task.contextId,
+    status: { state: TaskState.TASK_STATE_COMPLETED },
+    artifacts: task.artifacts,
+  })
+  await expect(find(second.url, 'other words', 'ask-contracts')).rejects.toThrow(/other content/u)
   await second.end('SIGTERM')
 }, 120_000)
 

@@ -1,5 +1,6 @@
 /**
- * What the door remembers of its tasks, a principal each, in memory and bounded: a restart forgets it.
+ * What the door remembers of its tasks, a principal each, in memory and bounded: a restart forgets it. Which message made
+ * which call does outlive it, in the record (`NewCall.idempotency`); this only spares the way there.
  *
  * Which message made which task (a repeated messageId is the same task), tasks without a row in the store (a question which
  * skill is meant, a refusal before anything ran), and what is known of a call beyond its row. Rows themselves outlive this.

@@ -25,6 +25,8 @@ export interface Order {
   readonly message: Message
   /** The message as received. */
   readonly messageText: string
+  /** Of the message's canonical form. */
+  readonly digest: string
   readonly argumentsText: string
   readonly contextId: string
   /** The caller's JSON-RPC id as text. */
@@ -36,12 +38,16 @@ const MAX_REQUEST_ID = 200
 /** Places the call. @returns where its task stands: refused, or placed with its work under way. */
 export async function placeCall(desk: A2aDesk, order: Order): Promise<Stand> {
   const { exchange, stop, gone, close } = openExchange(desk)
-  const { callId, task, reply } = await desk.ports
+  const { callId, task, reply, earlier } = await desk.ports
     .delegate(callOf(desk, order), exchange)
     .catch((fault: unknown) => {
       close()
       throw fault
     })
+  if (earlier === true && task !== undefined) {
+    close()
+    return { kind: 'placed', task, work: ELSEWHERE }
+  }
   if (task === undefined) {
     const dispatched = await reply.finally(close)
     return { kind: 'refused', dispatched: { ...dispatched, callId } }
@@ -66,6 +72,15 @@ export async function placeCall(desk: A2aDesk, order: Order): Promise<Stand> {
   return { kind: 'placed', task, work }
 }
 
+/** Of a message that made its task before this process, or before it was forgotten here: the row alone tells of it. */
+const ELSEWHERE: Work = {
+  running: () => false,
+  done: Promise.resolve(),
+  dispatched: () => undefined,
+  cancel: () => undefined,
+  callerGone: () => undefined,
+}
+
 function callOf(desk: A2aDesk, order: Order): NewCall {
   const insist = order.message.metadata?.[INSIST_META]
   return {
@@ -81,6 +96,10 @@ function callOf(desk: A2aDesk, order: Order): NewCall {
     asTask: true,
     servedAs: order.agent,
     contextId: order.contextId,
+    idempotency: {
+      key: JSON.stringify(['a2a', order.agent, order.message.messageId]),
+      digest: order.digest,
+    },
     ...(typeof insist === 'string' ? { insist } : {}),
   }
 }

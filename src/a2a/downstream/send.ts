@@ -5,6 +5,7 @@
  * one principal: the same word from another one is another context, so nothing can be learned or joined by guessing.
  */
 import { createHash, randomUUID } from 'node:crypto'
+import type { Outcome } from '../../core/words/outcome.ts'
 import { isTerminal } from '../../core/words/task.ts'
 import { parseWire, type Violation } from '../wire/codec.ts'
 import type { Message, SendMessageRequest } from '../wire/messages.ts'
@@ -32,10 +33,7 @@ export async function sendMessage(desk: A2aDesk, visit: Visit): Promise<RpcAnswe
   const digest = digestOf(text)
   const memory = desk.memories.of(visit.principal)
   const known = memory.taken(visit.agent.name, message.messageId)
-  if (known !== undefined && known.digest !== digest) {
-    const words = 'already used for a message with other content; a new message needs a new id'
-    return paramsFault([{ path: 'message.messageId', message: words }])
-  }
+  if (known !== undefined && known.digest !== digest) return otherContent()
   if (known === undefined && memory.isFull()) {
     return rpcFault('internalError', 'too many of your tasks are running; try again later')
   }
@@ -100,7 +98,7 @@ async function begin(desk: A2aDesk, visit: Visit, message: Message, text: string
   const task: HeldTask = {
     id: stand.kind === 'placed' ? stand.task.id : randomUUID(),
     agent: visit.agent.name,
-    contextId,
+    contextId: (stand.kind === 'placed' ? stand.task.contextId : undefined) ?? contextId,
     message: kept(text),
     stand,
     since: nowOf(desk),
@@ -170,16 +168,29 @@ async function standOf(
   // Hidden, withdrawn and unreachable look alike.
   if (found === undefined) return { kind: 'no_skill' }
   const { argumentsText } = choice
-  return placeCall(desk, {
+  const placed = await placeCall(desk, {
     agent: agent.name,
     route: found.route,
     principal,
     message,
     messageText,
+    digest: digestOf(messageText),
     argumentsText,
     contextId,
     requestId: request.id,
   })
+  return placed.kind === 'refused' && isKeyConflict(placed.dispatched.outcome)
+    ? otherContent()
+    : placed
+}
+
+function isKeyConflict(outcome: Outcome): boolean {
+  return outcome.state === 'failed' && outcome.code === 'key_conflict'
+}
+
+function otherContent(): RpcFault {
+  const words = 'already used for a message with other content; a new message needs a new id'
+  return paramsFault([{ path: 'message.messageId', message: words }])
 }
 
 async function ask(
@@ -221,8 +232,9 @@ async function waitFor(desk: A2aDesk, visit: Visit, held: HeldTask): Promise<voi
     await untilAborted(work.done, signal)
     // The caller may come again by messageId; without it, an equal act is this one's twin.
     if (visit.gone.aborted && work.running()) work.callerGone()
-    const state = work.dispatched()?.task?.state
-    if (state === 'working' && !signal.aborted) {
+    const told = work.dispatched()?.task ?? (await desk.ports.tasks.load(task.id, visit.principal))
+    const goesOn = told?.state === 'working' || told?.state === 'submitted'
+    if (goesOn && !signal.aborted) {
       const ending = AbortSignal.any([signal, desk.closing])
       await desk.ports.desk.wait(task.id, visit.principal, ending)
     }

@@ -37,6 +37,7 @@ const FAILURES = {
   approval_denied: () => 'A person denied this call.',
   bad_arguments: ({ detail }) => detail,
   gate_changed: () => 'The rules changed while the call was being placed; send it again.',
+  key_conflict: () => 'The messageId was used before for a message with other content.',
   record_unwritable: () =>
     'The record of this gateway cannot be written, so nothing with effects is sent.',
   not_sent: () => 'The call could not be sent to the system behind this skill.',

@@ -24,6 +24,8 @@ export interface Delegated {
   readonly callId: string
   /** Undefined when the gate refused: then `reply` is that refusal. */
   readonly task?: TaskRecord
+  /** The same idempotency key with the same content is on record: `callId` and `task` are of that call, nothing was sent. */
+  readonly earlier?: true
   readonly reply: Promise<Dispatched>
 }
 

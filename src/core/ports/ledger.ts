@@ -1,5 +1,5 @@
 /** The ledger: one commit for everything that must be true together, and the only way to a send. */
-import type { OutboundCall } from '../words/call.ts'
+import type { Idempotency, OutboundCall } from '../words/call.ts'
 import type { EntryKind } from '../words/entry.ts'
 import type { Outcome } from '../words/outcome.ts'
 import type { Decision } from '../words/policy.ts'
@@ -19,9 +19,18 @@ export interface Opening {
   readonly approvalId?: string
   /** A delegation's task, created in the same unit. */
   readonly task?: TaskRecord
+  /** `key` unique in the store; looked at before everything else, so that the same message again is no twin of itself. */
+  readonly idempotency?: Idempotency
 }
 
+/** What is on record under an idempotency key. */
+export type Recorded =
+  | { readonly kind: 'recorded'; readonly callId: string; readonly taskId?: string }
+  /** The key was used with other content. */
+  | { readonly kind: 'key_conflict'; readonly callId: string }
+
 export type Opened =
+  | Recorded
   | { readonly kind: 'opened' }
   | {
       readonly kind: 'twin'
@@ -39,6 +48,8 @@ export interface LedgerEvent {
 }
 
 export interface Ledger {
+  /** The opened call that this key was given to, refused ones left out; asked before the gate, which a call passes once. */
+  recorded(idempotency: Idempotency): Promise<Recorded | undefined>
   /** One atomic unit: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
   open(opening: Opening): Promise<Opened>
   /** A call stopped at the gate: written, ordered, joins the next group commit. */

@@ -16,6 +16,12 @@ export interface Continuation {
   readonly approvalId?: string
 }
 
+export interface Idempotency {
+  /** Unique within the principal. */
+  readonly key: string
+  readonly digest: string
+}
+
 export interface NewCall {
   readonly route: Route
   readonly principal: Principal
@@ -40,6 +46,8 @@ export interface NewCall {
   readonly asTask?: boolean
   /** The published agent it came to, when it came to one: only there its task is shown. */
   readonly servedAs?: string
+  /** The caller's own name for this act, with a digest of all it said: the same again is this call, other content a conflict. */
+  readonly idempotency?: Idempotency
   /** For a delegation: joins it to an earlier conversation. */
   readonly contextId?: string
 }

@@ -25,6 +25,7 @@ export type FailureCode =
   | 'approval_denied'
   | 'bad_arguments'
   | 'gate_changed'
+  | 'key_conflict'
   | 'record_unwritable'
   | 'not_sent'
   | 'peer_unreachable'

@@ -1,4 +1,5 @@
 /** The row of one call: its state moves open → caller_gone → unknown → settled, and its checksum moves with it. */
+import type { Recorded } from '../../core/ports/ledger.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { rowSum } from '../chain.ts'
 import type { Row, Writer } from '../writer.ts'
@@ -19,14 +20,22 @@ export interface CallRow {
   /** Canonical text of the outcome's facts. */
   readonly outcome: string | null
   readonly settledAt: number | null
+  /** The caller's key, hashed with its principal; only of calls that were opened. */
+  readonly idempotencyKey: string | null
+  /** Of what the caller said under that key. */
+  readonly idempotencyDigest: string | null
 }
 
 const COLUMNS = `call_id AS callId, opened_seq AS openedSeq, opened_at AS openedAt, state,
   side_effect AS sideEffect, act_key AS actKey, principal, task_id AS taskId, outcome,
-  settled_at AS settledAt, sum`
+  settled_at AS settledAt, idempotency_key AS idempotencyKey,
+  idempotency_digest AS idempotencyDigest, sum`
 
 /** The query for one call's row. */
 export const SELECT_CALL = `SELECT ${COLUMNS} FROM calls WHERE call_id = :callId`
+
+/** The query for the call that holds an idempotency key. */
+export const SELECT_CALL_BY_KEY = `SELECT ${COLUMNS} FROM calls WHERE idempotency_key = :key`
 
 /** Reads a row's columns and checks its sum. @throws ComityError `store_corrupt` when it does not fit. */
 export function parseCallRow(row: Row): CallRow {
@@ -48,8 +57,10 @@ export function loadCallRow(writer: Writer, callId: string): CallRow | undefined
 
 export function insertCallRow(writer: Writer, call: CallRow): void {
   writer.run(
-    `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome, settled_at, sum)
-     VALUES (:callId, :openedSeq, :openedAt, :state, :sideEffect, :actKey, :principal, :taskId, :outcome, :settledAt, :sum)`,
+    `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome, settled_at,
+       idempotency_key, idempotency_digest, sum)
+     VALUES (:callId, :openedSeq, :openedAt, :state, :sideEffect, :actKey, :principal, :taskId, :outcome, :settledAt,
+       :idempotencyKey, :idempotencyDigest, :sum)`,
     { ...call, sum: sumOf(call) },
   )
 }
@@ -82,6 +93,13 @@ export function moveCallRow(
   )
 }
 
+/** What is on record under a key. */
+export function readRecorded(call: CallRow, digest: string): Recorded {
+  const { callId, taskId } = call
+  if (call.idempotencyDigest !== digest) return { kind: 'key_conflict', callId }
+  return { kind: 'recorded', callId, ...(taskId === null ? {} : { taskId }) }
+}
+
 function sumOf(call: CallRow): string {
   return rowSum(
     call.callId,
@@ -94,5 +112,7 @@ function sumOf(call: CallRow): string {
     call.taskId,
     call.outcome,
     call.settledAt,
+    call.idempotencyKey,
+    call.idempotencyDigest,
   )
 }

@@ -1,14 +1,14 @@
 /**
- * Opening a call: twin check, approval spent, task row, entry. All of it or none of it, by the savepoint around the command.
+ * Opening a call: idempotency key, twin check, approval spent, task row, entry. All of it or none of it, by the savepoint around the command.
  *
- * The order matters: a twin must not spend the approval of the call it is a twin of.
+ * The order matters: the same message again is not its own twin, and a twin must not spend the approval of the call it is a twin of.
  */
 import type { Opened } from '../../core/ports/ledger.ts'
 import { factsText } from '../canonical-text.ts'
 import type { OpenCommand, RefuseCommand } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
 import { spendApproval } from './approvals.ts'
-import { insertCallRow } from './call-row.ts'
+import { insertCallRow, parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './call-row.ts'
 import { insertTask } from './task-row.ts'
 
 /** The newest unsettled equal act: whoever overrides that one knows of all before it. */
@@ -18,6 +18,11 @@ const NEWEST_TWIN = `SELECT call_id, opened_at, state FROM calls
 
 /** Opens a call. */
 export function openCall(writer: Writer, command: OpenCommand): Opened {
+  const { idempotency } = command
+  const known =
+    idempotency === null ? undefined : writer.get(SELECT_CALL_BY_KEY, { key: idempotency.key })
+  if (known !== undefined && idempotency !== null)
+    return readRecorded(parseCallRow(known), idempotency.digest)
   const twin = command.sideEffect ? writer.get(NEWEST_TWIN, { actKey: command.actKey }) : undefined
   if (twin !== undefined && twin['call_id'] !== command.insist) return sayTwin(twin)
   if (command.approvalId !== null && !spendApproval(writer, command.approvalId, command)) {
@@ -37,6 +42,8 @@ export function openCall(writer: Writer, command: OpenCommand): Opened {
     taskId,
     outcome: null,
     settledAt: null,
+    idempotencyKey: idempotency?.key ?? null,
+    idempotencyDigest: idempotency?.digest ?? null,
   })
   if (command.task !== null) insertTask(writer, command.task)
   return { kind: 'opened' }
@@ -62,6 +69,8 @@ export function refuseCall(writer: Writer, command: RefuseCommand): void {
     taskId: null,
     outcome,
     settledAt: writer.now,
+    idempotencyKey: null,
+    idempotencyDigest: null,
   })
 }
 

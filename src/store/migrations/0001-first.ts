@@ -45,8 +45,11 @@ CREATE TABLE calls (
   task_id TEXT,
   outcome TEXT,
   settled_at INTEGER,
+  idempotency_key TEXT,
+  idempotency_digest TEXT,
   sum TEXT NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX calls_by_key ON calls (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX calls_unsettled ON calls (act_key, opened_seq) WHERE state IN ('unknown', 'caller_gone');
 CREATE INDEX calls_open ON calls (opened_seq) WHERE state IN ('open', 'caller_gone');
 
