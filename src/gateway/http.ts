@@ -6,7 +6,6 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { isIPv6 } from 'node:net'
 import Fastify from 'fastify'
 import { ComityError } from '../core/words/errors.ts'
 import { LOCAL, type Principal } from '../core/words/principal.ts'
@@ -15,7 +14,7 @@ import { createA2aDoor } from '../a2a/downstream/server.ts'
 import type { Host } from './compose/host.ts'
 import { isLoopback } from './config/cross-checks.ts'
 import type { TokenConfig } from './config/config.ts'
-import { servedHosts } from './served-hosts.ts'
+import { advertisedUrl, hostInUrl, servedHosts } from './served-hosts.ts'
 
 export interface GatewayOptions {
   readonly host: string
@@ -36,7 +35,7 @@ export interface Gateway {
  * @throws ComityError `config_invalid` for an address beyond loopback without `tokens:`, or a port that is taken.
  */
 export async function serveGateway(host: Host, options: GatewayOptions): Promise<Gateway> {
-  const { tokens } = host.config
+  const { tokens, listen: said } = host.config
   if (tokens === undefined && !isLoopback(options.host)) {
     throw new ComityError(
       'config_invalid',
@@ -44,7 +43,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     )
   }
   const authenticate = createAuthenticate(tokens)
-  const allowedHosts = tokens === undefined ? undefined : servedHosts(options.host)
+  const allowedHosts = tokens === undefined ? undefined : servedHosts(options.host, said)
   const common = {
     ...host.doorOptions,
     authenticate,
@@ -83,7 +82,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'starting' })
   })
   const url = await listen(app, options)
-  a2a.servedAt(url)
+  a2a.servedAt(advertisedUrl(url, said))
   host.announce(url)
   return {
     url,
@@ -133,7 +132,8 @@ async function listen(
   { host, port }: GatewayOptions,
 ): Promise<string> {
   try {
-    await app.listen({ host, port })
+    // Written as in a URL or bare, an IPv6 address is bound bare.
+    await app.listen({ host: host.replace(/^\[(.+)\]$/u, '$1'), port })
   } catch (error) {
     if ((error as { code?: string }).code === 'EADDRINUSE') {
       throw new ComityError(
@@ -147,6 +147,5 @@ async function listen(
     )
   }
   const address = app.addresses()[0]
-  const name = isIPv6(host) ? `[${host}]` : host
-  return `http://${name}:${address?.port ?? port}`
+  return `http://${hostInUrl(host)}:${address?.port ?? port}`
 }

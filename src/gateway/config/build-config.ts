@@ -77,6 +77,10 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
     listen: {
       host: file.listen?.host ?? DEFAULT_LISTEN.host,
       port: file.listen?.port ?? DEFAULT_LISTEN.port,
+      ...(file.listen?.url === undefined
+        ? {}
+        : { url: new URL(file.listen.url).href.replace(/\/+$/u, '') }),
+      hosts: file.listen?.hosts ?? [],
     },
     store: storeFile(file.store, from),
     ignored: buildIgnored(file, yaml, from),

@@ -71,6 +71,15 @@ export interface TokenConfig {
   readonly groups: readonly string[]
 }
 
+export interface ListenConfig {
+  readonly host: string
+  readonly port: number
+  /** Where callers reach it, when that is not the bound address; without a slash at the end. */
+  readonly url?: string
+  /** Names and addresses under which it is served besides those of the bound address and of `url`. */
+  readonly hosts: readonly string[]
+}
+
 /** Something in the file that has no effect here, and why. Shown by `up` and `ls`, never an error. */
 export interface Ignored {
   readonly path: string
@@ -93,7 +102,7 @@ export interface Config {
   readonly names: 'prefixed' | 'as-is'
   /** Undefined: no `tokens:` section, loopback serves the principal `local`. */
   readonly tokens?: readonly TokenConfig[]
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: ListenConfig
   /** The SQLite file, absolute. */
   readonly store: string
   readonly ignored: readonly Ignored[]

@@ -4,6 +4,7 @@
  * Reads the value before its form is known, so that these mistakes are told together with those of form; where the
  * form is wrong it says nothing.
  */
+import { isIP } from 'node:net'
 import { RESERVED_PEER_NAMES } from '../../core/words/exposed-name.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
 import { isOff } from './expand-file.ts'
@@ -102,7 +103,7 @@ function checkServer(name: string, server: Readonly<Record<string, unknown>>): M
 function checkAgent(name: string, agent: Readonly<Record<string, unknown>>): Mistake[] {
   const path: ConfigPath = ['agents', name]
   const hosts = asTexts(agent['allowHosts']).flatMap((host, index) =>
-    /^(\*\.)?[A-Za-z0-9._-]+$|^\[[0-9A-Fa-f:.]+\]$/.test(host)
+    isHostName(host.replace(/^\*\./, ''))
       ? []
       : [
           {
@@ -274,10 +275,39 @@ export function isLoopback(host: string): boolean {
 }
 
 function checkListen(listen: Readonly<Record<string, unknown>>, tokens: unknown): Mistake[] {
-  const host = asText(listen['host'])
-  if (host === undefined || host === '' || isLoopback(host) || tokens !== undefined) return []
-  const message = `expected 127.0.0.1, ::1 or localhost as long as there is no tokens section; got ${sayValue(host, [])}`
-  return [{ path: ['listen', 'host'], message }]
+  const url = asText(listen['url'])
+  const form = checkUrl(['listen', 'url'], url)
+  const parsed = url === undefined ? null : URL.parse(url)
+  if (parsed !== null && (parsed.search !== '' || parsed.hash !== ''))
+    form.push({ path: ['listen', 'url'], message: 'expected a URL without query and fragment' })
+  const hosts = asTexts(listen['hosts'])
+  for (const [index, host] of hosts.entries()) {
+    if (isHostName(host) || isIP(host) !== 0) continue
+    const message =
+      'expected a host name or address such as gateway.example, without scheme, port or path'
+    form.push({ path: ['listen', 'hosts', index], message })
+  }
+  if (form.length > 0 || tokens !== undefined) return form
+  // Whoever is served under another name than loopback's comes from elsewhere, through whatever stands before us.
+  const named: readonly (readonly [ConfigPath, string | undefined])[] = [
+    [['listen', 'host'], asText(listen['host'])],
+    [['listen', 'url'], parsed?.hostname],
+    ...hosts.map((host, index) => [['listen', 'hosts', index], host] as const),
+  ]
+  return named.flatMap(([path, host]) =>
+    host === undefined || host === '' || isLoopback(host)
+      ? []
+      : [
+          {
+            path,
+            message: `expected 127.0.0.1, ::1 or localhost as long as there is no tokens section; got ${sayValue(host, [])}`,
+          },
+        ],
+  )
+}
+
+function isHostName(text: string): boolean {
+  return /^[A-Za-z0-9._-]+$|^\[[0-9A-Fa-f:.]+\]$/.test(text)
 }
 
 function checkStore(value: unknown): Mistake[] {

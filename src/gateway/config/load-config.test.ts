@@ -59,7 +59,7 @@ publish:
   desk: { description: Finds things, skills: { find: { route: docs/search_documents, text: query } } }
 names: as-is
 tokens: { alice: { token: t-alice, groups: [writers] }, bob: { token: "\${env:KEY}" } }
-listen: { host: 0.0.0.0, port: 0 }
+listen: { host: 0.0.0.0, port: 0, url: "https://GW.example/comity/", hosts: [gw-internal, "::1", "[2001:db8::1]"] }
 store: "sqlite:data/comity.db"
 `,
       { KEY: 'k1' },
@@ -141,7 +141,12 @@ store: "sqlite:data/comity.db"
         { principal: 'alice', token: 't-alice', groups: ['writers'] },
         { principal: 'bob', token: 'k1', groups: [] },
       ],
-      listen: { host: '0.0.0.0', port: 0 },
+      listen: {
+        host: '0.0.0.0',
+        port: 0,
+        url: 'https://gw.example/comity',
+        hosts: ['gw-internal', '::1', '[2001:db8::1]'],
+      },
       store: join(folder, 'data/comity.db'),
       ignored: [],
     })
@@ -151,7 +156,7 @@ store: "sqlite:data/comity.db"
     const config = load('mcpServers: { files: { command: npx } }')
     expect(config.policy).toEqual({ preset: 'personal', shadow: false, rules: [] })
     expect(config.names).toBe('prefixed')
-    expect(config.listen).toEqual({ host: '127.0.0.1', port: 7878 })
+    expect(config.listen).toEqual({ host: '127.0.0.1', port: 7878, hosts: [] })
     expect('tokens' in config).toBe(false)
   })
 
@@ -301,6 +306,12 @@ listn: {}
     ['publish: { d: { description: x, skills: { f: { route: search } } } }', 'expected peer/tool'],
     ['publish: { d: { description: x, skills: {} } }', 'expected at least one skill'],
     ['listen: { host: 0.0.0.0 }', 'as long as there is no tokens section'],
+    ['listen: { url: "https://gw.example" }', 'as long as there is no tokens section'],
+    ['listen: { hosts: [localhost, gw.example] }', 'listen.hosts[1] (line 1)'],
+    ['listen: { url: gw.example }', 'expected an http:// or https:// URL'],
+    ['listen: { url: "http://localhost/?a" }', 'without query and fragment'],
+    ['listen: { hosts: ["localhost:7878"] }', 'without scheme, port or path'],
+    ['listen: { hosts: gw.example }', 'expected a list of host names'],
     ['listen: { port: 70000 }', 'expected a port from 0 to 65535; got 70000'],
     ['tokens: {}', 'expected at least one principal'],
     ['tokens:', 'expected a mapping from principals to { token, groups }; got an empty value'],

@@ -159,6 +159,8 @@ export const configSchema = section({
       .min(0, { error: 'a port from 0 to 65535' })
       .max(65535, { error: 'a port from 0 to 65535' })
       .optional(),
+    url: text('the http:// or https:// URL under which callers reach this gateway').optional(),
+    hosts: textList('a list of host names and addresses').optional(),
   }).optional(),
   store: text('sqlite or sqlite:<file>').optional(),
 })
