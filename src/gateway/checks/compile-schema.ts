@@ -10,7 +10,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import type { WithDeadline } from './deadline.ts'
-import { DeadlinePassed } from './deadline.ts'
+import { againWhenStarved, DeadlinePassed } from './deadline.ts'
 import { compilePattern } from './pattern.ts'
 import { visibleStart } from './visible-text.ts'
 
@@ -62,18 +62,25 @@ export function createCompileSchema(withDeadline: WithDeadline): CompileSchema {
       }
     }
     const key = `${dialect} ${allErrors}`
-    const instance = instances.get(key) ?? createInstance(dialect, allErrors)
-    instances.set(key, instance)
+    const attempt = (): ReturnType<SchemaInstance['compile']> => {
+      const instance = instances.get(key) ?? createInstance(dialect, allErrors)
+      instances.set(key, instance)
+      try {
+        return withDeadline(() => instance.compile(schema), COMPILE_MS)
+      } catch (error) {
+        // An instance that was stopped half-way may hold half a schema.
+        if (error instanceof DeadlinePassed) instances.delete(key)
+        throw error
+      }
+    }
     try {
-      const compiled = withDeadline(() => instance.compile(schema), COMPILE_MS)
+      const compiled = againWhenStarved(attempt)
       const slow = measured.slow || compiled.native
       return {
         schema: compiled.schema,
         validate: (value) => runValidate(compiled.validate, value, slow ? withDeadline : undefined),
       }
     } catch (error) {
-      // An instance that was stopped half-way may hold half a schema.
-      if (error instanceof DeadlinePassed) instances.delete(key)
       return { refused: sayCompileError(error) }
     }
   }
@@ -85,7 +92,9 @@ function runValidate(
   withDeadline: WithDeadline | undefined,
 ): readonly ErrorObject[] {
   const valid =
-    withDeadline === undefined ? validate(value) : withDeadline(() => validate(value), VALIDATE_MS)
+    withDeadline === undefined
+      ? validate(value)
+      : againWhenStarved(() => withDeadline(() => validate(value), VALIDATE_MS))
   const errors = validate.errors ?? []
   // The function object lives as long as the cache: it must not keep a caller's arguments.
   validate.errors = null
