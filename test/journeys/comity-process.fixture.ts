@@ -132,6 +132,14 @@ export function comityCommand(home: Home, ...args: string[]): ServerEntry & { cw
  * @returns undefined when this machine has no util-linux `script` and no Python to make one.
  */
 export async function atTerminal(home: Home, ...args: string[]): Promise<Ended | undefined> {
+  return (await openTerminal(home, args))?.ended
+}
+
+/** As `atTerminal`, still running: what `type` is given is typed there. */
+export async function openTerminal(
+  home: Home,
+  args: readonly string[],
+): Promise<(Running & { type(text: string): void }) | undefined> {
   const words = [process.execPath, DOOR, ...args]
   const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
   const ways: readonly (readonly [string, ...string[]])[] = [
@@ -143,13 +151,16 @@ export async function atTerminal(home: Home, ...args: string[]): Promise<Ended |
       cwd: home.folder,
       // Python may be started by a manager that needs to know the user's own home.
       env: { ...process.env, ...home.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
+    child.stdin.on('error', () => undefined)
     const spawned = once(child, 'spawn').then(
       () => true,
       () => false,
     )
-    if (await spawned) return follow(child).ended
+    if (await spawned) {
+      return { ...follow(child), type: (text) => void child.stdin.write(text) }
+    }
   }
   return undefined
 }
