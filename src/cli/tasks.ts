@@ -65,7 +65,7 @@ export async function answer(
   const waitMs = options.wait === undefined ? undefined : durationOf('--wait', options.wait, '10m')
   const session = await openSession({ ...options, peers: 'all' })
   try {
-    const { outcome, task } = await interruptible(
+    const { callId, outcome, task } = await interruptible(
       terminal,
       (live) =>
         session.operator.answer(
@@ -80,10 +80,10 @@ export async function answer(
         ),
       'wait',
     )
-    if (terminal.json) terminal.answer({ outcome, task })
+    if (terminal.json) terminal.answer({ callId, outcome, task })
     else {
       if (outcome.state === 'failed' || outcome.state === 'unknown')
-        showOutcome(terminal, outcome, task.callId)
+        showOutcome(terminal, outcome, callId)
       showTask(terminal, task)
     }
     return outcome.state === 'failed' || outcome.state === 'unknown'

@@ -196,3 +196,45 @@ test('an answer or a cancel that cannot be put on record is not sent, and says w
   })
   expect([house.sent, canceled]).toEqual([[], 0])
 })
+
+test('of two answers at once one is sent; the next question takes the next answer', async () => {
+  const arrived = deferred()
+  const goOn = deferred()
+  const sent: unknown[] = []
+  const house = await houseThatAsks({
+    work: {
+      answer: async (call, _exchange, dispatched) => {
+        dispatched(FACTS)
+        sent.push(call.continuation?.answers[0]?.text)
+        arrived.resolve()
+        await goOn.promise
+        return sent.length === 1 ? asking('second') : { state: 'working', handle: HANDLE }
+      },
+    },
+  })
+  const first = house.answer('Oslo')
+  await arrived.promise
+  const second = await house.answer('Rome')
+  expect(second).toMatchObject({ outcome: { ran: 'no', code: 'unsupported' } })
+  expect(second?.callId).toBe(house.task.callId)
+  goOn.resolve()
+  expect(await first).toMatchObject({ outcome: { state: 'input_required' } })
+  expect(await house.answer('Bern')).toMatchObject({ outcome: { state: 'working' } })
+  expect(sent).toEqual(['Oslo', 'Bern'])
+})
+
+test("an answer's call id is its own: it is what a person settles when its fate is unknown", async () => {
+  const house = await houseThatAsks({
+    work: {
+      answer: async (_call, _exchange, dispatched) => {
+        dispatched(FACTS)
+        throw new Error('the connection broke')
+      },
+    },
+  })
+  const answered = await house.answer()
+  expect(answered?.callId).not.toBe(house.task.callId)
+  const word = { as: 'ran', by: 'operator', note: '' } as const
+  await house.store.settleByHand(answered!.callId, word)
+  expect(house.store.call(answered!.callId)).toMatchObject({ state: 'settled' })
+})

@@ -44,11 +44,19 @@ const MAX_TRIES = 50
 const CANCEL_TIMEOUT_MS = 15_000
 
 export function createResume(ports: ResumePorts): Resume {
+  // One process owns a store and one of these its tasks, so who is answering is known here.
+  const answering = new Set<string>()
   return {
     load: (taskId, principal) => ports.tasks.load(taskId, principal),
     news: (taskId, news, fence) => takeNews(ports, taskId, news, fence),
     judge: (claimed) => judgeTask(ports, claimed),
-    answer: (taskId, answers, by, exchange) => answerTask(ports, taskId, answers, by, exchange),
+    answer: (taskId, answers, by, exchange) =>
+      answerAlone(
+        answering,
+        taskId,
+        () => ports.tasks.load(taskId, by.principal),
+        (task) => answerTask(ports, task, answers, by, exchange),
+      ),
     cancel: (taskId, principal) => cancelTask(ports, taskId, principal),
     wait: (taskId, principal, signal, seen) => waitForTask(ports, taskId, principal, signal, seen),
   }
@@ -71,15 +79,41 @@ async function takeNews(
   throw new Error(`task ${taskId} changed under every one of ${MAX_TRIES} tries to commit news`)
 }
 
+type Answered = Exclude<Awaited<ReturnType<TaskDesk['answer']>>, undefined>
+
+/** Of two answers at once only one leaves: the other would answer a question that is answered already. */
+async function answerAlone(
+  answering: Set<string>,
+  taskId: string,
+  load: () => Promise<TaskRecord | undefined>,
+  answer: (task: TaskRecord) => Promise<Answered>,
+): ReturnType<TaskDesk['answer']> {
+  const seen = await load()
+  if (seen === undefined) return undefined
+  if (answering.has(taskId)) {
+    const detail = `another answer to task ${taskId} is being given; nothing was sent, see what comes of it`
+    return {
+      callId: seen.callId,
+      task: seen,
+      outcome: refused('validation', 'unsupported', detail),
+    }
+  }
+  answering.add(taskId)
+  try {
+    // Read again: the answer before this one may have ended in between.
+    return await answer((await load()) ?? seen)
+  } finally {
+    answering.delete(taskId)
+  }
+}
+
 async function answerTask(
   ports: ResumePorts,
-  taskId: string,
+  task: TaskRecord,
   answers: readonly Answer[],
   by: Parameters<TaskDesk['answer']>[2],
   exchange: Exchange,
-): ReturnType<TaskDesk['answer']> {
-  const task = await ports.tasks.load(taskId, by.principal)
-  if (task === undefined) return undefined
+): Promise<Answered> {
   const refusal = notAnswerable(task)
   const route = await ports.agentRoute(task.peer)
   const upstream = ports.upstreamOf(task.peer)
@@ -90,6 +124,7 @@ async function answerTask(
     upstream?.work === undefined
   ) {
     return {
+      callId: task.callId,
       task,
       outcome:
         refusal ??
@@ -97,15 +132,16 @@ async function answerTask(
     }
   }
   const call = answerCall(ports, task, route, answers, by)
+  const { callId } = call
   const opened = await openCall(ports, call)
-  if ('refused' in opened) return { task, outcome: sayOfAnswer(opened.refused) }
+  if ('refused' in opened) return { callId, task, outcome: sayOfAnswer(opened.refused) }
   const outcome = await sendAnswer(ports, upstream.work, call, opened.passed, exchange)
-  await settleCall(ports, call.callId, outcome, { barrier: true })
+  await settleCall(ports, callId, outcome, { barrier: true })
   // What the agent said stands, whether or not the task's row takes it now: its follower reads it again.
   await takeReply(ports, task, outcome).catch((error: unknown) =>
-    ports.onFault(`task ${taskId} after answer ${call.callId}`, error),
+    ports.onFault(`task ${task.id} after answer ${callId}`, error),
   )
-  return { outcome, task: (await ports.tasks.load(taskId, by.principal)) ?? task }
+  return { callId, outcome, task: (await ports.tasks.load(task.id, by.principal)) ?? task }
 }
 
 async function sendAnswer(

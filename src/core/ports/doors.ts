@@ -35,13 +35,18 @@ export type Delegate = (call: NewCall, exchange: Exchange) => Promise<Delegated>
 export interface TaskDesk {
   /** @returns undefined when there is no such task for this principal. */
   load(taskId: string, principal: Principal): Promise<TaskRecord | undefined>
-  /** Answers the task's open questions. The gate holds for it; recorded before it leaves. */
+  /**
+   * Answers the task's open questions. The gate holds for it; recorded before it leaves. One answer at a time: another one
+   * meanwhile is refused. `callId` is of the answer's own call; of the task's when none was made.
+   */
   answer(
     taskId: string,
     answers: readonly Answer[],
     by: { readonly principal: Principal; readonly door: string; readonly deadlineAt: number },
     exchange: Exchange,
-  ): Promise<{ readonly outcome: Outcome; readonly task: TaskRecord } | undefined>
+  ): Promise<
+    { readonly callId: string; readonly outcome: Outcome; readonly task: TaskRecord } | undefined
+  >
   /** Asks the agent to stop and says what is confirmed. Never says "undone". */
   cancel(
     taskId: string,

@@ -82,6 +82,7 @@ async function answerTask(
   if (done === undefined) throw notFound(task.id)
   const settled = done.outcome.state !== 'failed' && input.waitMs !== undefined
   return {
+    callId: done.callId,
     outcome: reportOutcome(done.outcome),
     task: settled
       ? await waitForTask(parts, task.id, input.waitMs ?? 0, live)

@@ -222,7 +222,12 @@ export interface Operator {
       readonly waitMs?: number
     },
     live: Live,
-  ): Promise<{ readonly outcome: OutcomeReport; readonly task: TaskReport }>
+  ): Promise<{
+    /** Of the answer's own call: what `explain` and `settle` take. */
+    readonly callId: string
+    readonly outcome: OutcomeReport
+    readonly task: TaskReport
+  }>
   cancel(
     input: { readonly taskId: string },
     live: Live,

@@ -5,6 +5,7 @@
  */
 import type { ListedItem } from '../../core/ports/catalogue.ts'
 import type { CancelReport } from '../../core/ports/upstream.ts'
+import { ranOf } from '../../core/words/outcome.ts'
 import type { Answer as QuestionAnswer, Question } from '../../core/words/question.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { jsonText } from '../wire/native.ts'
@@ -136,11 +137,15 @@ async function answerTask(
     opened.close()
   }
   if (answered === undefined) return noSuchTask(args.taskId)
-  const { outcome, task } = answered
+  const { callId, outcome, task } = answered
   if (outcome.state === 'failed' || outcome.state === 'unknown') {
-    const said = answerOutcome(visit, { callId: task.callId, outcome, task })
+    const said = answerOutcome(visit, { callId, outcome, task })
     const text = said.kind === 'error' ? said.message : textOfAnswer(said.bytes)
-    return renderTask(delegation, visit, task, { text, isError: true })
+    return renderTask(delegation, visit, task, {
+      text,
+      isError: true,
+      outcome: { state: outcome.state, callId, ran: ranOf(outcome) },
+    })
   }
   return awaitTask(door, delegation, visit, task)
 }

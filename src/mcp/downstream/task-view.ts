@@ -22,6 +22,8 @@ export interface TaskRemark {
   readonly text?: string
   /** Something went wrong with the request about the task. */
   readonly isError?: boolean
+  /** What this very request came to, where that is not how the task stands. */
+  readonly outcome?: { readonly state: string; readonly callId: string; readonly ran: string }
   /** More members of structuredContent. */
   readonly facts?: Readonly<Record<string, unknown>>
 }
@@ -44,8 +46,9 @@ export async function renderTask(
       [OUTCOME_META]: {
         state: task.state === 'submitted' ? 'working' : task.state,
         callId: task.callId,
-        taskId: task.id,
         ran: ranOfTask(task),
+        ...remark.outcome,
+        taskId: task.id,
       },
     },
   })

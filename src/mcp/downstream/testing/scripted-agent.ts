@@ -129,7 +129,7 @@ function createDesk(
       const task = await load(taskId, by.principal)
       if (task === undefined) return undefined
       agent().answers.push(answers)
-      return { outcome: agent().answerOutcome, task }
+      return { callId: 'call-of-answer', outcome: agent().answerOutcome, task }
     },
     cancel: async (taskId, principal) => {
       const task = await load(taskId, principal)
