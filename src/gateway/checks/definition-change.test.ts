@@ -217,3 +217,13 @@ describe('the diff', () => {
     expect(performance.now() - started).toBeLessThan(5000)
   })
 })
+
+test.each(['', 'x'])(
+  'a long line is cut between characters, not within one (%j before them)',
+  (start) => {
+    const description = `${start}${'🍵'.repeat(1_000)}`
+    const lines = diffDefinitions(JSON.stringify({ description }), '{}')
+    expect(lines.some((line) => line.endsWith('…'))).toBe(true)
+    for (const line of lines) expect(line.isWellFormed()).toBe(true)
+  },
+)

@@ -133,5 +133,6 @@ function printable(text: string): readonly string[] {
 }
 
 function cutLine(line: string): string {
-  return line.length > MAX_LINE ? `${line.slice(0, MAX_LINE - 1)}…` : line
+  // Not within a character: half of a surrogate pair shows nothing.
+  return line.length > MAX_LINE ? `${line.slice(0, MAX_LINE - 1).replace(/\p{Cs}$/u, '')}…` : line
 }
