@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   asking,
   completed,
+  deferred,
   delegation,
   exchangeOf,
   FACTS,
@@ -134,4 +135,30 @@ test('an approval that cannot be asked for is a refusal', async () => {
     code: 'record_unwritable',
     detail: expect.stringContaining('1000 approvals wait'),
   })
+})
+
+test("a call settled by hand while it runs still brings its caller the peer's word", async () => {
+  const arrived = deferred()
+  const answer = deferred<Outcome>()
+  const faults: string[] = []
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      arrived.resolve()
+      return answer.promise
+    },
+    over: () => ({ onFault: (what) => void faults.push(what) }),
+  })
+  const { exchange, gone } = exchangeOf()
+  const { callId, task, reply } = await house.delegate(delegation(), exchange)
+  await arrived.promise
+  gone()
+  await house.store.settleByHand(callId, { as: 'did_not_run', by: 'operator', note: '' })
+  answer.resolve(completed({ handle: HANDLE }))
+  expect(await reply).toMatchObject({
+    outcome: { state: 'completed' },
+    task: { id: task?.id, state: 'failed' },
+  })
+  expect(house.store.call(callId)).toMatchObject({ outcome: { state: 'completed' } })
+  expect(faults).toEqual([])
 })

@@ -112,7 +112,12 @@ async function sendAndSettle(
     new Date(ports.clock.now()).toISOString(),
     ports.isJudged(task),
   )
-  await settleCall(ports, call.callId, outcome, { barrier: true, task: stepped.commit })
+  const done = await settleCall(ports, call.callId, outcome, {
+    barrier: true,
+    task: stepped.commit,
+  })
+  const ended = done === 'late' ? await ports.tasks.load(task.id, task.owner) : undefined
+  if (ended !== undefined) return { ...result, task: ended }
   return { ...result, task: { ...stepped.commit.next, version: task.version + 1 } }
 }
 

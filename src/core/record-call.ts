@@ -142,16 +142,17 @@ export function adapterFault(error: unknown, left: boolean): Outcome {
     : refused('transport', 'not_sent', `this side failed before anything was sent: ${what}`)
 }
 
-/** Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case. */
+/** Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case. @returns as `Ledger.settle`. */
 export async function settleCall(
   ports: RecordPorts,
   callId: string,
   outcome: Outcome,
   options: Parameters<Ledger['settle']>[2],
-): Promise<void> {
+): Promise<'settled' | 'late'> {
   try {
-    await ports.ledger.settle(callId, outcome, options)
+    return await ports.ledger.settle(callId, outcome, options)
   } catch (error) {
     ports.onFault(`the outcome of call ${callId} (${outcome.state}) is not on record yet`, error)
+    return 'settled'
   }
 }

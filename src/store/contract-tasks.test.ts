@@ -5,6 +5,7 @@ import type { Store } from './store.ts'
 import {
   ALICE,
   BOB,
+  completed,
   createFolder,
   createOpening,
   createTask,
@@ -93,6 +94,38 @@ describe('tasks', () => {
       ),
     ).rejects.toMatchObject({ code: 'conflict' })
     expect(store.call('call-of-t2')).toMatchObject({ state: 'open' })
+  })
+
+  test.each([
+    ['did_not_run', 'a person says that it never ran'],
+    ['ran', 'a person says that it ran; its result is not on record'],
+  ] as const)(
+    'settled by hand as %s, the task of a call ends too and is looked for no more',
+    async (as, words) => {
+      await delegate()
+      await reopen()
+      await store.settleByHand('call-of-t1', { as, by: 'operator', note: '' })
+      expect(await store.tasks.load('t1', ALICE)).toMatchObject({
+        state: 'failed',
+        theirWords: words,
+      })
+      expect(await store.tasks.claim('w', 10, 1000)).toEqual([])
+    },
+  )
+
+  test("a person's word while the call runs does not lose the peer's: it is on record, the task has ended", async () => {
+    await delegate()
+    store.ledger.callerGone('call-of-t1')
+    await store.settleByHand('call-of-t1', { as: 'did_not_run', by: 'operator', note: '' })
+    const next = createTask('t1', 'completed')
+    const settled = store.ledger.settle('call-of-t1', completed(), {
+      barrier: true,
+      task: commitOf(next),
+    })
+    expect(await settled).toBe('late')
+    expect(store.call('call-of-t1')).toMatchObject({ outcome: { state: 'completed' } })
+    expect(store.entries({ kind: 'settled' })).toMatchObject([{ facts: { afterHand: true } }])
+    expect(await store.tasks.load('t1', ALICE)).toMatchObject({ state: 'failed' })
   })
 
   test('a terminal task moves nowhere and takes no artifact; its verdict may be written', async () => {

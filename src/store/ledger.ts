@@ -52,10 +52,10 @@ export function createLedger(committer: Committer, reader: DatabaseSync): Ledger
     settle: async (callId, outcome, options) => {
       const intent = settleOf(callId, outcome, options.task)
       if (options.barrier || options.task !== undefined) {
-        await committer.submit(intent, { keep: true })
-      } else {
-        committer.enqueue(intent)
+        return (await committer.submit(intent, { keep: true })) as 'settled' | 'late'
       }
+      committer.enqueue(intent)
+      return 'settled'
     },
   }
 }

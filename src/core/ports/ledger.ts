@@ -65,10 +65,14 @@ export interface Ledger {
   record(callId: string, event: LedgerEvent): Promise<void>
   /** The caller of an open call went away: from now on an equal act is its twin. */
   callerGone(callId: string): void
-  /** Entry and task row in one unit. Durable when it resolves if `barrier`, else it resolves at once. */
+  /**
+   * Entry and task row in one unit. Durable when it resolves if `barrier`, else it resolves at once.
+   *
+   * @returns `late` when a person had settled the call and so ended its task: the outcome is on record, the task stays.
+   */
   settle(
     callId: string,
     outcome: Outcome,
     options: { readonly barrier: boolean; readonly task?: TaskCommit },
-  ): Promise<void>
+  ): Promise<'settled' | 'late'>
 }

@@ -2,6 +2,7 @@
  * Settling a call, by its outcome or by a person's word, and what is noted of it in between.
  *
  * A call is settled once. The peer's own word may come after a person's and then counts more; never the other way round.
+ * A person's word also ends the task that the call had made: the peer's late one is on record and moves it no more.
  */
 import { assertNever } from '../../core/words/assert-never.ts'
 import type { EntryKind } from '../../core/words/entry.ts'
@@ -15,22 +16,30 @@ import { failTaskByHand } from './task-row.ts'
 
 const BY_HAND = '{"byHand":'
 
-/** Settles a call and moves its task in the same unit. */
-export function settleCall(writer: Writer, command: SettleCommand): void {
+const BY_HAND_WORDS = {
+  ran: 'a person says that it ran; its result is not on record',
+  did_not_run: 'a person says that it never ran',
+} as const
+
+/** Settles a call and moves its task in the same unit. @returns `late` when a person had ended the task meanwhile. */
+export function settleCall(writer: Writer, command: SettleCommand): 'settled' | 'late' {
   const call = expectCall(writer, command.callId)
   const byHand = call.outcome?.startsWith(BY_HAND) === true
   if (call.state === 'refused' || (call.state === 'settled' && !byHand)) {
     throw new ComityError('conflict', `call ${call.callId} is ${call.state} already`)
   }
-  if (command.task !== null) expectCommitted(commitTask(writer, command.task, null), call)
+  const moved = command.task === null ? 'committed' : commitTask(writer, command.task, null)
+  const done = byHand && moved === 'stale' ? 'late' : 'settled'
+  if (done === 'settled') expectCommitted(moved, call)
   const outcome = factsText(writer.withPayload(call.callId, command.outcome, command.payload))
   const taskId = call.taskId ?? command.task?.task.id ?? null
   const facts = byHand ? `{"afterHand":true,"outcome":${outcome}}` : outcome
   writer.append({ kind: 'settled', callId: call.callId, taskId, facts })
   // A person has settled it: that nobody knows is no news then.
-  if (byHand && command.state === 'unknown') return
+  if (byHand && command.state === 'unknown') return done
   // The row may have been settled through its task by the commit above.
   moveCallRow(writer, expectCall(writer, command.callId), { state: command.state, outcome })
+  return done
 }
 
 function expectCommitted(result: 'committed' | 'stale' | 'fenced', call: CallRow): void {
@@ -93,7 +102,7 @@ export function settleCallByHand(
     facts,
   })
   moveCallRow(writer, call, { state: 'settled', outcome: canonicalText({ byHand: facts }) })
-  if (call.taskId !== null && word.as === 'did_not_run') failTaskByHand(writer, call.taskId)
+  if (call.taskId !== null) failTaskByHand(writer, call.taskId, BY_HAND_WORDS[word.as])
 }
 
 function expectCall(writer: Writer, callId: string): CallRow {

@@ -67,23 +67,29 @@ export function updateTask(
 }
 
 /** Moves a task's state without a reader of documents: for recovery and for a person's word. */
-export function moveTaskState(writer: Writer, row: TaskRow, state: TaskState): void {
+export function moveTaskState(
+  writer: Writer,
+  row: TaskRow,
+  state: TaskState,
+  more: { readonly theirWords?: string } = {},
+): void {
   const document: Record<string, unknown> = JSON.parse(row.document)
   updateTask(writer, row, {
     state,
     document: JSON.stringify({
       ...document,
+      ...more,
       state,
       updatedAt: new Date(writer.now).toISOString(),
     }),
   })
 }
 
-/** A person knows that the first send never arrived: there is no remote task to find. */
-export function failTaskByHand(writer: Writer, taskId: string): void {
+/** A person knows what became of the first send: there is nothing to look for any more. */
+export function failTaskByHand(writer: Writer, taskId: string, theirWords: string): void {
   const row = loadTaskRow(writer, taskId)
   if (row === undefined || (row.state !== 'unknown' && row.state !== 'submitted')) return
-  moveTaskState(writer, row, 'failed')
+  moveTaskState(writer, row, 'failed', { theirWords })
   writer.run('DELETE FROM effects WHERE task_id = :taskId', { taskId })
 }
 
