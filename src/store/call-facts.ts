@@ -97,6 +97,7 @@ export function outcomeFacts(outcome: Outcome): Facts {
         because: outcome.because,
         detail: clip(outcome.detail),
         ...optional('twinOf', outcome.twinOf),
+        ...handleFacts(outcome.handle),
       }
     default:
       return assertNever(outcome)
