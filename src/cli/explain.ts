@@ -47,7 +47,7 @@ export function showExplanation(terminal: Terminal, report: ExplainReport): void
   section(terminal, 'by which rule', [
     `${sayFact(decision['rule'])}: ${sayFact(decision['effect'])}, risk ${sayFact(decision['risk'])}${facts['approvalId'] === undefined ? '' : `, approval ${sayFact(facts['approvalId'])}`}`,
   ])
-  section(terminal, 'what was sent', sent(report.entries))
+  section(terminal, 'what was sent', sent(report))
   section(terminal, 'what is known', known(report))
   section(terminal, 'what is not known', unknowns(report))
   section(terminal, 'what to do next', nextSteps(report))
@@ -76,10 +76,16 @@ function sayDoor(door: unknown): string {
   return door === 'operator' ? 'the command line or the library' : sayFact(door)
 }
 
-function sent(entries: readonly EntryLine[]): readonly string[] {
+function sent({ entries, call }: ExplainReport): readonly string[] {
   const dispatched = entries.filter((entry) => entry.kind === 'dispatched')
+  // The note of a send follows the send: a process that was killed just then has not written it.
+  const open = call['state'] === 'unknown' || call['state'] === 'caller_gone'
   return dispatched.length === 0
-    ? ['nothing is on record as sent']
+    ? [
+        open
+          ? 'no send is on record, but it may have left: its note comes a moment after it'
+          : 'nothing is on record as sent',
+      ]
     : dispatched.map((entry) => `${entry.at}  ${saySent(entry.facts)}`)
 }
 

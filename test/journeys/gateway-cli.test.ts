@@ -26,6 +26,7 @@ const TOOLS = [
   { name: 'die', inputSchema: OBJECT },
   { name: 'erase', inputSchema: OBJECT, annotations: { destructiveHint: true } },
   { name: 'forbidden', inputSchema: OBJECT },
+  { name: 'hidden', inputSchema: OBJECT },
 ]
 
 let home: Home
@@ -40,7 +41,12 @@ beforeAll(async () => {
       peer: { ...scripted({ folder: home.path('peer'), tools: TOOLS }), autoApprove: ['erase'] },
     },
     agents: { clerk: { card: clerk.cardUrl } },
-    policy: { rules: [{ match: 'peer/forbidden', effect: 'deny', when: 'arguments.a > 1' }] },
+    policy: {
+      rules: [
+        { match: 'peer/forbidden', effect: 'deny', when: 'arguments.a > 1' },
+        { match: 'peer/hidden', effect: 'deny' },
+      ],
+    },
     store: 'sqlite:./own.db',
   })
   up = await startUp(home)
@@ -73,6 +79,7 @@ describe('exit codes', () => {
     [2, 'mcp without --standalone', ['mcp']],
     [3, 'asked', call('peer/erase', '{}')],
     [3, 'denied', call('peer/forbidden', '{"a":2}')],
+    [3, 'denied and hidden from callers, told to the operator', call('peer/hidden', '{}')],
     [0, 'allowed by the same rule', call('peer/forbidden', '{"a":1}')],
     [4, 'it may have run', call('peer/die', '{}')],
     [0, 'answered by an agent at once', ['delegate', 'clerk', 'message', '--wait']],

@@ -75,7 +75,7 @@ async function callTool(parts: HostParts, input: CallInput, live: Live): Promise
     },
     exchangeOf(live, timeoutMs, input.canAnswer === true),
   )
-  return reportCall(dispatched)
+  return tellOperator(parts, route, args, reportCall(dispatched))
 }
 
 async function readResource(
@@ -305,6 +305,20 @@ function answerOf(input: AnswerInput): Answer {
     ...(input.action === 'accept' && content !== undefined ? { content } : {}),
   }
   return { ...input, native: { protocol: 'mcp', revision: '2026-07-28', ...jsonTextOf(result) } }
+}
+
+/** Callers are told that a hidden capability does not exist; the operator is told which rule hides it. */
+function tellOperator(
+  parts: HostParts,
+  route: Route,
+  args: JsonText,
+  report: CallReport,
+): CallReport {
+  if (report.outcome.code !== 'unknown_capability') return report
+  const { effect, rule } = parts.policy.decide(LOCAL, route, args)
+  if (effect !== 'deny') return report
+  const detail = `denied by ${rule}; nothing was sent. Callers are told that there is no such ${route.kind}`
+  return { ...report, outcome: { ...report.outcome, code: 'denied', detail } }
 }
 
 function reportCall({
