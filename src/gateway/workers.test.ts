@@ -25,7 +25,12 @@ const news = (outcome: Outcome): TaskNews => ({ kind: 'snapshot', outcome, artif
 async function house(
   state: TaskState,
   follow: Work['follow'],
-  options: { readonly leaseMs?: number; readonly waitingMs?: number },
+  options: {
+    readonly leaseMs?: number
+    readonly waitingMs?: number
+    readonly followers?: number
+    readonly judge?: () => void
+  },
 ): Promise<Store> {
   const folder = createFolder()
   const store = await openStore({ file: folder.file, clock: systemClock, onFault: () => undefined })
@@ -46,6 +51,12 @@ async function house(
     tasks: store.tasks,
     clock: systemClock,
     isJudged: () => false,
+    judge: {
+      judge: async () => {
+        options.judge?.()
+        return { reasons: [], checks: [] }
+      },
+    },
   } as unknown as ResumePorts)
   const upstream: Upstream = {
     call: () => Promise.reject(new Error('nothing is sent here')),
@@ -140,4 +151,72 @@ test('an old look at a question does not undo the answer given meanwhile', async
   while (looks < 2 && Date.now() < end) await wait(10)
   expect(looks).toBe(2)
   expect(await store.tasks.load('t1', OPERATOR)).toMatchObject({ state: 'working', questions: [] })
+})
+
+/** A second task, completed and not yet judged. */
+async function owesJudgment(store: Store, id: string): Promise<void> {
+  const callId = `call-of-${id}`
+  await store.ledger.open(
+    createOpening(callId, { actKey: callId, task: createTask(id, 'submitted', { callId }) }),
+  )
+  const made = await store.tasks.load(id, OPERATOR)
+  await store.tasks.commit({
+    next: { ...made!, state: 'completed', verdict: { state: 'pending' } },
+    writes: [],
+    effects: [{ do: 'judge' }],
+  })
+}
+
+async function untilJudged(store: Store, id: string): Promise<void> {
+  const end = Date.now() + 10_000
+  while ((await store.tasks.load(id, OPERATOR))?.verdict.state !== 'accepted') {
+    if (Date.now() > end) throw new Error(`task ${id} was not judged`)
+    await wait(10)
+  }
+}
+
+function never(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve()))
+}
+
+test('a house full of followers still judges', async () => {
+  const store = await house(
+    'working',
+    async function* (_handle, _after, signal) {
+      yield news(working)
+      await never(signal)
+    },
+    { followers: 1 },
+  )
+  await owesJudgment(store, 't2')
+  await untilJudged(store, 't2')
+})
+
+test('two effects of one task never run together: a quiet follower makes room for the judgment', async () => {
+  let following = 0
+  const seen: number[] = []
+  const store = await house(
+    'working',
+    async function* (_handle, _after, signal) {
+      following += 1
+      yield news(working)
+      await never(signal)
+      following -= 1
+    },
+    { leaseMs: 100, judge: () => void seen.push(following) },
+  )
+  const end = Date.now() + 10_000
+  while (following === 0 && Date.now() < end) await wait(10)
+  // By a door: the reply to an answer ends the task while its follower is asleep.
+  for (;;) {
+    const task = await store.tasks.load('t1', OPERATOR)
+    const done = await store.tasks.commit({
+      next: { ...task!, state: 'completed', verdict: { state: 'pending' } },
+      writes: [],
+      effects: [{ do: 'judge' }],
+    })
+    if (done === 'committed') break
+  }
+  await untilJudged(store, 't1')
+  expect(seen).toEqual([0])
 })

@@ -3,7 +3,7 @@
  *
  * The pump of journey 2: it feeds what a peer's follower yields into resume. Peers never call core.
  */
-import type { Claimed, Tasks } from '../core/ports/tasks.ts'
+import type { Claimed, Effect, Tasks } from '../core/ports/tasks.ts'
 import type { UpstreamOf, Work } from '../core/ports/upstream.ts'
 import type { Resume } from '../core/resume.ts'
 import { isTerminal, SEARCHED, type TaskNews, type TaskRecord } from '../core/words/task.ts'
@@ -31,52 +31,77 @@ export interface WorkerOptions {
   readonly leaseMs?: number
   /** How often a task that waits for an answer is looked at, milliseconds. Default 60 s. */
   readonly waitingMs?: number
+  /** Followers at work together. Mostly asleep, so this bounds memory and sockets, not work. Default 512. */
+  readonly followers?: number
 }
 
-/** Effects at work together. A follower is mostly asleep, so this bounds memory and sockets, not work. */
-const AT_ONCE = 512
+/** Judgments and searches at work together: a bound of their own, so that a house full of followers starves neither. */
+const OTHERS_AT_ONCE = 32
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000]
+
+interface Running {
+  readonly effect: Effect['do']
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
 
 export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Workers {
   const stop = new AbortController()
-  const running = new Map<string, Promise<void>>()
+  /** By task: one effect of a task at a time, whatever the leases say. */
+  const running = new Map<string, Running>()
   const tries = new Map<string, number>()
   let claiming: Promise<void> | undefined
   let again = false
 
-  const run = async (claimed: Claimed): Promise<void> => {
+  const run = async (claimed: Claimed, signal: AbortSignal): Promise<void> => {
     const key = keyOf(claimed)
     try {
-      const end = await runEffect(ports, claimed, stop.signal)
+      const end = await runEffect(ports, claimed, signal)
       if (end !== 'again') tries.delete(key)
       if (end === 'lost') return
       if (end === 'done') return await ports.tasks.done(claimed)
       if (end === 'waits') return await ports.tasks.postpone(claimed, options.waitingMs ?? 60_000)
     } catch (error) {
-      if (stop.signal.aborted) return
-      ports.onFault(key, error)
+      if (!signal.aborted) ports.onFault(key, error)
     }
     if (stop.signal.aborted) return
+    // Something else is owed to its task: it makes room at once.
+    if (signal.aborted) return ports.tasks.postpone(claimed, 0)
     const count = tries.get(key) ?? 0
     tries.set(key, count + 1)
     const delayMs = RETRY_MS[Math.min(count, RETRY_MS.length - 1)] ?? 30_000
     await ports.tasks.postpone(claimed, delayMs)
   }
 
+  const start = (claimed: Claimed): void => {
+    const { task, effect } = claimed
+    const known = running.get(task.id)
+    if (known !== undefined) {
+      // The lease of a quiet follower of ours ran out and is ours again, under the same fence: it goes on, unless the task
+      // is owed something else by now.
+      if (known.effect !== effect.do) known.stop.abort()
+      return
+    }
+    const own = new AbortController()
+    const ended = run(claimed, AbortSignal.any([stop.signal, own.signal]))
+      .catch((error: unknown) => ports.onFault(keyOf(claimed), error))
+      .finally(() => {
+        running.delete(task.id)
+        if (own.signal.aborted) poke()
+      })
+    running.set(task.id, { effect: effect.do, stop: own, ended })
+  }
+  const claimSome = async (only: readonly Effect['do'][], bound: number): Promise<void> => {
+    const busy = [...running.values()].filter(({ effect }) => only.includes(effect)).length
+    const leaseMs = options.leaseMs ?? 60_000
+    const claimed = await ports.tasks.claim(options.owner, bound - busy, leaseMs, only)
+    for (const one of claimed) start(one)
+  }
   const claim = async (): Promise<void> => {
     do {
       again = false
-      const free = AT_ONCE - running.size
-      const claimed = await ports.tasks.claim(options.owner, free, options.leaseMs ?? 60_000)
-      for (const one of claimed) {
-        const key = keyOf(one)
-        // The lease of a quiet follower of ours ran out and is ours again, under the same fence: it goes on.
-        if (running.has(key)) continue
-        const ended = run(one)
-          .catch((error: unknown) => ports.onFault(key, error))
-          .finally(() => running.delete(key))
-        running.set(key, ended)
-      }
+      await claimSome(['judge', 'find'], OTHERS_AT_ONCE)
+      await claimSome(['follow'], options.followers ?? 512)
     } while (again && !stop.signal.aborted)
   }
   const poke = (): void => {
@@ -101,7 +126,7 @@ export function startWorkers(ports: WorkerPorts, options: WorkerOptions): Worker
       clearInterval(timer)
       stop.abort()
       await claiming
-      await Promise.all(running.values())
+      await Promise.all([...running.values()].map(({ ended }) => ended))
     },
   }
 }

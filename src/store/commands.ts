@@ -153,6 +153,8 @@ export type Intent =
       readonly owner: string
       readonly limit: number
       readonly leaseMs: number
+      /** Kinds of effects, as a JSON list. */
+      readonly effects: string
     }
   | {
       readonly do: 'release'

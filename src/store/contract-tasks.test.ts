@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+import type { Effect } from '../core/ports/tasks.ts'
 import { openStore } from './open-sqlite.ts'
 import type { Store } from './store.ts'
 import {
@@ -216,6 +217,23 @@ describe('tasks', () => {
     if (claimed !== undefined) await store.tasks.done(claimed)
     clock.move(5000)
     expect(await store.tasks.claim('w3', 10, 1000)).toHaveLength(1)
+  })
+
+  test('effects are claimed by kind, and at most one of a task', async () => {
+    const owing = async (id: string, effects: readonly Effect[]) => {
+      await delegate(id)
+      await store.tasks.commit({ ...commitOf(createTask(id, 'working')), effects })
+    }
+    await owing('t1', [{ do: 'follow' }])
+    await owing('t2', [{ do: 'judge' }])
+    await owing('t3', [{ do: 'follow' }, { do: 'judge' }])
+    const judge = await store.tasks.claim('w', 10, 60_000, ['judge', 'find'])
+    expect(judge.map(({ task, effect }) => [task.id, effect.do]).toSorted()).toEqual([
+      ['t2', 'judge'],
+      ['t3', 'judge'],
+    ])
+    const follow = await store.tasks.claim('w', 10, 60_000, ['follow'])
+    expect(follow.map(({ task }) => task.id)).toEqual(['t1'])
   })
 
   test('done is done, postponed comes back, asked anew meanwhile is due again', async () => {

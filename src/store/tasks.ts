@@ -1,7 +1,7 @@
 /** The Tasks port: reads from the reader, writes through the committer, and wakes those who wait for a change. */
 import type { DatabaseSync } from 'node:sqlite'
 
-import type { Claimed, Tasks } from '../core/ports/tasks.ts'
+import type { Claimed, Effect, Tasks } from '../core/ports/tasks.ts'
 import { type ClaimedRow, SELECT_ANY_DUE } from './apply/leases.ts'
 import type { Clock } from '../core/ports/world.ts'
 import type { TaskRecord } from '../core/words/task.ts'
@@ -11,6 +11,7 @@ import { createTaskReader, loadTask } from './task-reader.ts'
 
 /** Most effects handed out by one claim. */
 const MAX_CLAIM = 1000
+const ALL_EFFECTS: readonly Effect['do'][] = ['follow', 'find', 'judge']
 
 /** Wakes waiters after a commit. */
 export interface TaskEvents {
@@ -66,12 +67,19 @@ export function createTasks(
         commit: encodeCommit(commit),
         fence: fence ?? null,
       })) as 'committed' | 'stale' | 'fenced',
-    claim: async (owner, limit, leaseMs) => {
+    claim: async (owner, limit, leaseMs, only) => {
+      const effects = JSON.stringify(only ?? ALL_EFFECTS)
       // Polling when nothing is due must not cost a barrier.
-      const due = reader.prepare(SELECT_ANY_DUE).get({ now: clock.now(), rows: 1 })
+      const due = reader.prepare(SELECT_ANY_DUE).get({ now: clock.now(), rows: 1, effects })
       if (due === undefined || limit < 1) return []
       const wanted = Math.min(limit, MAX_CLAIM)
-      const rows = await committer.submit({ do: 'claim', owner, limit: wanted, leaseMs })
+      const rows = await committer.submit({
+        do: 'claim',
+        owner,
+        limit: wanted,
+        leaseMs,
+        effects,
+      })
       return (rows as readonly ClaimedRow[]).map((row) => claimedOf(row, owner))
     },
     done: async (claimed) => {

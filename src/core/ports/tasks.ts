@@ -42,8 +42,13 @@ export interface Tasks {
   artifacts(id: string): Promise<readonly Artifact[]>
   /** `stale`: the version moved, load and step again. `fenced`: another owner holds the task now. Durable when it resolves. */
   commit(commit: TaskCommit, fence?: Fence): Promise<'committed' | 'stale' | 'fenced'>
-  /** Due effects this owner now holds, at most `limit`. */
-  claim(owner: string, limit: number, leaseMs: number): Promise<readonly Claimed[]>
+  /** Due effects this owner now holds, at most `limit`, one a task; only those kinds, when given. */
+  claim(
+    owner: string,
+    limit: number,
+    leaseMs: number,
+    only?: readonly Effect['do'][],
+  ): Promise<readonly Claimed[]>
   /** The effect is done: it is not claimed again. */
   done(claimed: Claimed): Promise<void>
   /** Not done: due again after `delayMs`. */

@@ -15,7 +15,8 @@ export interface ClaimedRow {
 
 const DUE = `SELECT effects.task_id AS taskId, effects.effect AS effect FROM effects
   LEFT JOIN leases ON leases.task_id = effects.task_id
-  WHERE effects.due_at <= :now AND (leases.owner IS NULL OR leases.until <= :now)
+  WHERE effects.due_at <= :now AND effects.effect IN (SELECT value FROM json_each(:effects))
+    AND (leases.owner IS NULL OR leases.until <= :now)
   ORDER BY effects.due_at, effects.task_id, effects.effect LIMIT :rows`
 
 /** Whether any effect could be claimed now; asked of a reader, so that idle polling writes nothing. */
@@ -24,11 +25,20 @@ export const SELECT_ANY_DUE = DUE
 /** Claims due effects, at most one a task. */
 export function claimEffects(
   writer: Writer,
-  claim: { readonly owner: string; readonly limit: number; readonly leaseMs: number },
+  claim: {
+    readonly owner: string
+    readonly limit: number
+    readonly leaseMs: number
+    readonly effects: string
+  },
 ): readonly ClaimedRow[] {
   const claimed = new Map<string, ClaimedRow>()
   // At most three effects a task, so this many rows hold `limit` tasks when there are as many.
-  for (const due of writer.all(DUE, { now: writer.now, rows: claim.limit * 3 })) {
+  for (const due of writer.all(DUE, {
+    now: writer.now,
+    rows: claim.limit * 3,
+    effects: claim.effects,
+  })) {
     const taskId = String(due['taskId'])
     if (claimed.size >= claim.limit || claimed.has(taskId)) continue
     const task = loadTaskRow(writer, taskId)
