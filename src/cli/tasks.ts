@@ -158,7 +158,7 @@ export function showTask(terminal: Terminal, task: TaskReport): void {
   if (task.theirWords !== undefined) terminal.line(`  it says:   ${brief(task.theirWords, 300)}`)
   for (const question of task.questions) {
     showQuestion(terminal, question)
-    terminal.line(`  answer it: comity answer ${task.taskId} "…"`)
+    if (task.servedAs === undefined) terminal.line(`  answer it: comity answer ${task.taskId} "…"`)
   }
   for (const artifact of task.artifacts) {
     const state = [

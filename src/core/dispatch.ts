@@ -7,7 +7,7 @@
 import type { Delegate, Delegated, Dispatch, Dispatched } from './ports/doors.ts'
 import type { Tasks } from './ports/tasks.ts'
 import type { Translator } from './ports/translator.ts'
-import type { Exchange, UpstreamOf } from './ports/upstream.ts'
+import type { Exchange, StopReason, UpstreamOf } from './ports/upstream.ts'
 import type { Clock, Ids } from './ports/world.ts'
 import {
   adapterFault,
@@ -24,7 +24,11 @@ import type { NewCall, OutboundCall } from './words/call.ts'
 import { type Outcome, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
 
+/** Work of this process, by the task it is served as: how to stop it. */
+export type RunningWork = Map<string, (why: StopReason) => void>
+
 export interface DispatchPorts extends RecordPorts {
+  readonly running: RunningWork
   readonly upstreamOf: UpstreamOf
   readonly tasks: Tasks
   readonly translator: Translator
@@ -51,7 +55,11 @@ export function createDispatch(ports: DispatchPorts): {
       const reply = Promise.resolve({ callId: outbound.callId, outcome: opened.refused })
       return { callId: outbound.callId, reply }
     }
-    const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task)
+    const stop = exchange.stop?.bind(exchange)
+    if (task !== undefined && stop !== undefined) ports.running.set(task.id, stop)
+    const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task).finally(() => {
+      if (task !== undefined) ports.running.delete(task.id)
+    })
     return { callId: outbound.callId, ...(task === undefined ? {} : { task }), reply }
   }
   const dispatch: Dispatch = async (call, exchange) => {

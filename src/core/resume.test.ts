@@ -9,9 +9,11 @@ import {
   FACTS,
   HANDLE,
   openCoreHouse,
+  toolCall,
 } from '../testkit/core-house.fixture.ts'
 import type { Claimed } from './ports/tasks.ts'
 import { ComityError } from './words/errors.ts'
+import type { Outcome } from './words/outcome.ts'
 
 const OPERATOR = { id: 'operator', groups: [], via: 'operator' } as const
 
@@ -237,4 +239,49 @@ test("an answer's call id is its own: it is what a person settles when its fate 
   const word = { as: 'ran', by: 'operator', note: '' } as const
   await house.store.settleByHand(answered!.callId, word)
   expect(house.store.call(answered!.callId)).toMatchObject({ state: 'settled' })
+})
+
+/** A tool call served as a task, running until it is stopped. */
+async function houseThatServes() {
+  const arrived = deferred()
+  const house = await openCoreHouse({
+    call: (_call, exchange, dispatched) => {
+      dispatched(FACTS)
+      arrived.resolve()
+      return new Promise<Outcome>((resolve) =>
+        exchange.signal.addEventListener('abort', () =>
+          resolve({ state: 'canceled', text: `the tool stopped: ${exchange.stopReason()}` }),
+        ),
+      )
+    },
+  })
+  const { exchange, stop } = exchangeOf()
+  const served = toolCall({ asTask: true, servedAs: 'desk' })
+  const { task, reply } = await house.delegate(served, { ...exchange, stop })
+  await arrived.promise
+  return { ...house, task: task!, reply }
+}
+
+test('a running call that is served as a task is stopped where it runs, whoever asks', async () => {
+  const house = await houseThatServes()
+  expect(await house.resume.cancel(house.task.id, OPERATOR)).toMatchObject({
+    report: { confirmed: 'stopped', detail: expect.stringContaining('the tool stopped') },
+    task: { state: 'canceled' },
+  })
+  expect((await house.reply).outcome).toMatchObject({ state: 'canceled' })
+  expect(await house.resume.cancel(house.task.id, OPERATOR)).toMatchObject({
+    report: { confirmed: 'already_ended' },
+  })
+})
+
+test('a call served as a task is answered by whoever sent it, not here', async () => {
+  const house = await houseThatServes()
+  const by = { principal: OPERATOR, door: 'operator', deadlineAt: Date.now() + 60_000 }
+  const answers = [{ key: 'q', action: 'accept', text: 'x' }] as const
+  const answered = await house.resume.answer(house.task.id, answers, by, exchangeOf().exchange)
+  expect(answered?.outcome).toMatchObject({
+    ran: 'no',
+    detail: expect.stringContaining('/a2a/desk'),
+  })
+  await house.resume.cancel(house.task.id, OPERATOR)
 })

@@ -215,6 +215,13 @@ function notAnswerable(task: TaskRecord): Outcome | undefined {
       `task ${task.id} is ${task.state} and takes no answer; a change is a new delegation in the same context`,
     )
   }
+  if (task.servedAs !== undefined) {
+    return refused(
+      'validation',
+      'unsupported',
+      `task ${task.id} is a call that came by /a2a/${task.servedAs}: whoever sent it answers there, nobody else`,
+    )
+  }
   if (task.state === 'input_required' || task.state === 'auth_required') return undefined
   return refused(
     'validation',
@@ -302,7 +309,7 @@ async function cancelTask(
     const detail = `the record cannot be written (${error.message}), so the agent was not told`
     return { task, report: { confirmed: 'unconfirmed', detail } }
   }
-  const report = await askToStop(ports, task)
+  const report = (await stopHere(ports, task)) ?? (await askToStop(ports, task))
   ports.ledger.note(task.callId, {
     kind: 'cancel_reported',
     facts: { taskId, confirmed: report.confirmed, detail: report.detail },
@@ -314,12 +321,28 @@ async function cancelTask(
   return { report, task: (await ports.tasks.load(taskId, principal)) ?? task }
 }
 
+/** A call of this process that is served as a task: stopped where it runs; how it ended is what its row then says. */
+async function stopHere(ports: ResumePorts, task: TaskRecord): Promise<CancelReport | undefined> {
+  const stop = ports.running.get(task.id)
+  if (stop === undefined) return undefined
+  stop('caller_canceled')
+  const deadline = ports.deadline(CANCEL_TIMEOUT_MS)
+  const ended = await ports.tasks.changed(task.id, task.version, deadline)
+  const detail = ended?.theirWords ?? `the call is ${ended?.state ?? 'still running'}`
+  if (ended?.state === 'canceled') return { confirmed: 'stopped', detail }
+  const over = ended !== undefined && isTerminal(ended.state)
+  return { confirmed: over ? 'already_ended' : 'unconfirmed', detail }
+}
+
 async function askToStop(ports: ResumePorts, task: TaskRecord): Promise<CancelReport> {
   const work = ports.upstreamOf(task.peer)?.work
   if (work === undefined)
     return {
       confirmed: 'unconfirmed',
-      detail: `no agent is configured as ${task.peer}; it was not told`,
+      detail:
+        task.servedAs === undefined
+          ? `no agent is configured as ${task.peer}; it was not told`
+          : `it is a call at ${task.peer} that does not run here any more; nothing is left to be told`,
     }
   if (task.handle === undefined)
     return {

@@ -120,6 +120,7 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText,
     onFault: () => undefined,
+    running: new Map(),
   }
 }
 

@@ -195,6 +195,7 @@ function createCore(store: Store, upstream: Upstream) {
     ids: createIds(systemClock),
     acceptanceOf: () => undefined,
     isJudged: () => false,
+    running: new Map(),
     onFault: (what, error) => {
       throw new Error(what, { cause: error })
     },

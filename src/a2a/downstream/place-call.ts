@@ -133,6 +133,7 @@ function openExchange(desk: A2aDesk): {
     exchange: {
       signal: stopping.signal,
       stopReason: () => reason,
+      stop,
       onGone: (listener) => void listeners.push(listener),
       // Streaming is not declared: progress has nowhere to go.
       emit: () => undefined,

@@ -16,6 +16,8 @@ export interface Exchange {
   /** Aborted when the work should stop; `stopReason` says why. The adapter cancels in its hop's form. */
   readonly signal: AbortSignal
   stopReason(): StopReason | undefined
+  /** Stops this work; present when others than its caller may ask for that, by its task. */
+  stop?(why: StopReason): void
   /** Calls back when the caller's connection is lost while the work goes on (a legacy caller's disconnect is no cancel). */
   onGone?(listener: () => void): void
   /** Ordered, never after the outcome. A returned promise is back-pressure: await it before reading more from the peer. */

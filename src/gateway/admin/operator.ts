@@ -146,6 +146,8 @@ export interface TaskReport {
   readonly authority: string
   readonly title: string
   readonly owner: string
+  /** The published agent whose caller it belongs to: that caller answers it, nobody here. */
+  readonly servedAs?: string
   readonly callId: string
   readonly remoteTaskId?: string
   readonly contextId?: string

@@ -43,6 +43,7 @@ export function reportTask(task: TaskRecord, waited?: 'over' | 'still_working'):
       : `${task.peer} holds the authoritative state`,
     title: task.title,
     owner: task.owner.id,
+    ...(task.servedAs === undefined ? {} : { servedAs: task.servedAs }),
     callId: task.callId,
     ...(handle?.taskId === undefined ? {} : { remoteTaskId: handle.taskId }),
     ...(task.contextId === undefined ? {} : { contextId: task.contextId }),

@@ -201,6 +201,7 @@ function createCore(
     ids: createIds(systemClock),
     acceptanceOf: (peer) => config.acceptance.get(peer),
     onFault: onFault ?? (() => undefined),
+    running: new Map(),
     isJudged: (task) => task.acceptance !== undefined || hostJudge(task.peer) !== undefined,
   }
   const { dispatch, delegate } = createDispatch(ports)
