@@ -33,15 +33,17 @@ function createWatch(): Watch {
   let guard: ChildProcess | undefined
   const tell = (line: string): void => void guard?.stdin?.write(`${line}\n`)
   const start = (): void => {
-    const child = spawnGuard()
+    // Told with its start, not after it: we may be ended between the two.
+    const child = spawnGuard([
+      `mark ${GUARD_MARK}=${value}`,
+      ...[...groups].map((group) => `+${group}`),
+    ])
     guard = child
     child.once('exit', () => {
       if (guard === child) guard = undefined
       // Someone ended it: those it watched must not go unwatched.
       if (groups.size > 0) start()
     })
-    tell(`mark ${GUARD_MARK}=${value}`)
-    for (const group of groups) tell(`+${group}`)
   }
   return {
     mark: { [GUARD_MARK]: value },
@@ -57,13 +59,13 @@ function createWatch(): Watch {
   }
 }
 
-function spawnGuard(): ChildProcess {
+function spawnGuard(lines: readonly string[]): ChildProcess {
   // The compiler does not rewrite URLs: beside the source lies .ts, in the package .js.
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = `${fileURLToPath(new URL('./guard.', import.meta.url))}${ending}`
   const child = spawn(
     process.execPath,
-    [file, 'comity-guard'],
+    [file, 'comity-guard', ...lines],
     // Detached: out of the terminal's foreground group, and of any group that is ended with us.
     { stdio: ['pipe', 'ignore', 'ignore'], detached: true, env: {} },
   )
