@@ -13,7 +13,7 @@ import type { CommonOptions } from './main.ts'
 import { durationOf } from './option-values.ts'
 import { askQuestions } from './questions.ts'
 import { type Session, interruptible, openSession } from './session.ts'
-import { type Terminal, visible } from './terminal.ts'
+import { type Terminal, visible, visibleLines } from './terminal.ts'
 
 export interface CallOptions extends CommonOptions {
   readonly arg: readonly string[]
@@ -127,9 +127,10 @@ export function showOutcome(terminal: Terminal, outcome: OutcomeReport, callId: 
 }
 
 export function showQuestion(terminal: Terminal, question: QuestionReport): void {
-  terminal.note(`asks (${question.kind}, ${question.key}): ${visible(question.text)}`)
+  terminal.note(`the peer asks (${question.kind}, ${visible(question.key)}):`)
+  terminal.note(visibleLines(question.text, '  | '))
   if (question.form !== undefined)
-    terminal.note(visible(JSON.stringify(question.form, undefined, 2)))
+    terminal.note(visibleLines(JSON.stringify(question.form, undefined, 2), '  | '))
 }
 
 function showResult(terminal: Terminal, resultText: string): void {
@@ -144,13 +145,13 @@ function showResult(terminal: Terminal, resultText: string): void {
       ? result.contents
       : undefined
   if (blocks === undefined) {
-    terminal.line(visible(JSON.stringify(result, undefined, 2)))
+    terminal.line(visibleLines(JSON.stringify(result, undefined, 2)))
     return
   }
   for (const block of blocks as readonly Record<string, unknown>[])
-    terminal.line(visible(sayBlock(block)))
+    terminal.line(visibleLines(sayBlock(block)))
   if ('structuredContent' in result && blocks.length === 0)
-    terminal.line(visible(JSON.stringify(result.structuredContent, undefined, 2)))
+    terminal.line(visibleLines(JSON.stringify(result.structuredContent, undefined, 2)))
 }
 
 function sayBlock(block: Record<string, unknown>): string {

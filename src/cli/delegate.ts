@@ -7,7 +7,7 @@ import type { CommonOptions } from './main.ts'
 import { durationOf, jsonOption } from './option-values.ts'
 import { interruptible, openSession } from './session.ts'
 import { exitOfTask, showTask } from './tasks.ts'
-import { type Terminal, visible } from './terminal.ts'
+import { type Terminal, visibleLines } from './terminal.ts'
 
 export interface DelegateOptions extends CommonOptions {
   readonly data?: string
@@ -65,7 +65,7 @@ function showDelegation(terminal: Terminal, report: DelegateReport): number {
     return code
   }
   if (report.answerText !== undefined) {
-    terminal.line(visible(report.answerText))
+    terminal.line(visibleLines(report.answerText))
     terminal.note(`answered: a direct message, there is no task (${report.callId})`)
     return EXIT.done
   }

@@ -64,7 +64,7 @@ function headline(peer: PeerLine): string {
     case 'ready':
       return `✓ ${peer.peer}: ${by}, ${counts(peer.capabilities)}${itself}`
     case 'failed':
-      return `✗ ${peer.peer}: not reached (${peer.transport}): ${visible(peer.detail ?? 'no reason given')}`
+      return `✗ ${peer.peer}: not reached (${peer.transport}): ${brief(peer.detail ?? 'no reason given', 600)}`
     case 'starting':
       return `… ${peer.peer}: still starting (${peer.transport})`
     case 'disabled':

@@ -1,7 +1,7 @@
 /** Asking a person at the terminal: a peer's question in its own words, marked as such, answered, declined or left. */
 import { createInterface } from 'node:readline/promises'
 import type { AnswerInput, QuestionReport } from '../gateway/admin/operator.ts'
-import { visible } from './terminal.ts'
+import { visible, visibleLines } from './terminal.ts'
 
 interface FormField {
   readonly type?: string
@@ -19,7 +19,7 @@ export async function askQuestions(
   try {
     const answers: AnswerInput[] = []
     for (const question of questions) {
-      process.stderr.write(`\nthe peer asks: ${visible(question.text)}\n`)
+      process.stderr.write(`\nthe peer asks:\n${visibleLines(question.text, '  | ')}\n`)
       answers.push(await askOne((prompt) => reader.question(prompt), question))
     }
     return answers

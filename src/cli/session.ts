@@ -9,7 +9,7 @@ import type { Config } from '../gateway/config/config.ts'
 import { findConfig } from '../gateway/config/find-config.ts'
 import { loadConfig } from '../gateway/config/load-config.ts'
 import { EXIT } from './exit-codes.ts'
-import type { Terminal } from './terminal.ts'
+import { type Terminal, brief } from './terminal.ts'
 
 export interface SessionNeeds {
   /** `-c`. */
@@ -102,15 +102,15 @@ function showEvent(terminal: Terminal, event: LiveEvent): void {
   switch (event.event) {
     case 'progress':
       terminal.note(
-        `progress ${event.progress ?? ''}${event.total === undefined ? '' : `/${event.total}`} ${event.message ?? ''}`.trimEnd(),
+        `progress ${event.progress ?? ''}${event.total === undefined ? '' : `/${event.total}`} ${brief(event.message ?? '', 200)}`.trimEnd(),
       )
       return
     case 'log':
-      terminal.note(`${event.level}: ${event.text}`)
+      terminal.note(`log ${brief(event.level, 20)}: ${brief(event.text, 400)}`)
       return
     case 'task':
       terminal.note(
-        `${event.taskId} ${event.state}${event.text === undefined ? '' : `: ${event.text}`}`,
+        `${event.taskId} ${event.state}${event.text === undefined ? '' : `; it says: ${brief(event.text, 300)}`}`,
       )
   }
 }

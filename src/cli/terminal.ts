@@ -4,6 +4,7 @@
  * Peers' words are shown with hidden characters made visible, so that no text of theirs can pass for one of ours.
  */
 import type { Writable } from 'node:stream'
+import { visibleText } from '../gateway/checks/visible-text.ts'
 
 export interface Terminal {
   readonly json: boolean
@@ -27,9 +28,27 @@ export interface TerminalOptions {
 // Control, format (zero-width, bidirectional, tags) and separator characters; tabs and new lines stay.
 const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** A peer's text with every hidden character spelled out; tabs and new lines stay. */
+/** A peer's text as part of one line of ours: whatever shows nothing, breaks the line or changes it is spelled out. */
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`)
+  return visibleText(text)
+}
+
+/**
+ * A peer's text as a block of its own: its lines stay lines, what hides is spelled out.
+ *
+ * @param mark stands before each line where lines of ours are around, so that none of theirs can pass for one.
+ */
+export function visibleLines(text: string, mark = ''): string {
+  const spelled = text.replace(
+    HIDDEN,
+    (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`,
+  )
+  return mark === ''
+    ? spelled
+    : spelled
+        .split('\n')
+        .map((line) => `${mark}${line}`)
+        .join('\n')
 }
 
 /** A peer's text on one line, at most `limit` characters. */

@@ -284,7 +284,7 @@ test('R062: at a terminal a person is asked which language, and the report comes
   terminal.type('zh\n')
   const { code, stdout } = await terminal.ended
   expect(code).toBe(0)
-  expect(stdout).toContain('the peer asks: ')
+  expect(stdout).toContain('the peer asks:')
   expect(stdout).toContain('文档报告')
 }, 60_000)
 

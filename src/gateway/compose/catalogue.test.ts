@@ -221,3 +221,20 @@ test('a URI that an earlier peer is known to offer stays its own while that peer
   expect(await catalogue.resolve('resource', 'file:///a', LOCAL)).toMatchObject({ peer: 'one' })
   expect(await catalogue.resolve('resource', scoped, LOCAL)).toMatchObject({ peer: 'two' })
 })
+
+test('a peer has no place in comity’s own space: what it offers or links there is scoped under its own name', async () => {
+  const taken = 'comity://a/x%3A%2F%2F1'
+  const peers = [
+    scriptedPeer('a', { capabilities: [capabilityOf('a', 'resource', 'x://1')], leftOut: [] }),
+    scriptedPeer('b', { capabilities: [capabilityOf('b', 'resource', taken)], leftOut: [] }),
+  ]
+  const catalogue = open(peers)
+  const scoped = `comity://b/${encodeURIComponent(taken)}`
+  expect(await namesOf(catalogue, 'resource')).toEqual(['x://1', scoped])
+  expect(await catalogue.resolve('resource', scoped, LOCAL)).toMatchObject({
+    peer: 'b',
+    capability: taken,
+  })
+  catalogue.linked(LOCAL, 'b', ['comity://artifacts/t/x'])
+  expect(await catalogue.resolve('resource', 'comity://artifacts/t/x', LOCAL)).toBeUndefined()
+})

@@ -98,7 +98,9 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
       return lookUp(state, kind, exposed, principal)
     },
     linked(principal, peer, uris) {
-      for (const uri of uris) state.links.add(principal.id, peer, uri)
+      // A link into comity's own space gives no peer a place there.
+      const theirs = uris.filter((uri) => !/^comity:/iu.test(uri))
+      for (const uri of theirs) state.links.add(principal.id, peer, uri)
     },
     async instructions(principal) {
       await slots.patient()

@@ -138,7 +138,10 @@ function exposedOf(
     if (uses.get(`${kind} ${name}`) === 1) return name
     return exposedName(peer.name, name, rules.peers, rules.digest)
   }
-  const isHeld = rows.has(name) || awaited.some((one) => rules.wasOffered(one, kind, name))
+  // Addresses in comity's own space are comity's to give: a peer's there could pass for another peer's, or for an artifact.
+  const isOurs = /^comity:/iu.test(name)
+  const isHeld =
+    isOurs || rows.has(name) || awaited.some((one) => rules.wasOffered(one, kind, name))
   if (!isHeld) return name
   return (kind === 'template' ? scopedTemplate : scopedUri)(peer.name, name)
 }

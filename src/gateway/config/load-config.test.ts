@@ -357,6 +357,10 @@ listn: {}
     })
   })
 
+  test('a key that no plain object can hold is a mistake with its line', () => {
+    expect(() => load('mcpServers:\n  __proto__: { command: x }\n')).toThrow(/line 2.*__proto__/)
+  })
+
   test('aliases that multiply are stopped', () => {
     const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]']
     for (let index = 1; index < 9; index++) {

@@ -44,8 +44,8 @@ export function readYaml(text: string): YamlText | { readonly mistakes: readonly
   if (faults.length > 0) return { mistakes: faults }
   const lineAt = (offset: number | undefined): number | undefined =>
     offset === undefined ? undefined : lines.linePos(offset).line
-  const aliases = checkAliases(document, lineAt)
-  if (aliases.length > 0) return { mistakes: aliases }
+  const refused = [...checkAliases(document, lineAt), ...checkKeys(document, lineAt)]
+  if (refused.length > 0) return { mistakes: refused }
   let value: unknown
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES })
@@ -61,6 +61,23 @@ export function readYaml(text: string): YamlText | { readonly mistakes: readonly
       return isMap(node) ? node.items.map((pair) => keyText(pair.key)) : []
     },
   }
+}
+
+/** `__proto__` is no key of a plain object: what reads it later would miss it. */
+function checkKeys(
+  document: Document,
+  lineAt: (offset: number | undefined) => number | undefined,
+): readonly Mistake[] {
+  const mistakes: Mistake[] = []
+  visit(document, {
+    Pair: (_, { key }) => {
+      if (!isScalar(key) || key.value !== '__proto__') return
+      const line = lineAt(key.range?.[0])
+      const message = 'a key cannot be called __proto__; choose another name'
+      mistakes.push({ path: [], ...(line === undefined ? {} : { line }), message })
+    },
+  })
+  return mistakes
 }
 
 function keyText(key: unknown): string {
