@@ -21,7 +21,10 @@ export interface Session {
 }
 
 export interface Sessions {
-  /** @returns undefined when all places are taken by sessions with running requests. */
+  /**
+   * @returns undefined when all places are taken and none can be freed: sessions with running requests stay, and so do
+   * those of principals that hold no more of them than this one.
+   */
   open(principal: Principal, revision: LegacyRevision): Session | undefined
   /** Undefined for unknown, ended, idle too long, and another principal's alike. */
   find(id: string, principal: Principal): Session | undefined
@@ -46,19 +49,15 @@ export function createSessions(
   const sessions = new Map<string, Session>()
   const isIdle = (session: Session): boolean =>
     session.running.size === 0 && clock.now() - session.lastUsedAt > bounds.sessionIdleMs
-  const makeRoom = (): boolean => {
+  const makeRoom = (opener: string): boolean => {
     for (const session of sessions.values()) if (isIdle(session)) sessions.delete(session.id)
     if (sessions.size < bounds.maxSessions) return true
-    for (const session of sessions.values()) {
-      if (session.running.size > 0) continue
-      sessions.delete(session.id)
-      return true
-    }
-    return false
+    const victim = chooseVictim(sessions.values(), opener)
+    return victim !== undefined && sessions.delete(victim.id)
   }
   return {
     open: (principal, revision) => {
-      if (!makeRoom()) return undefined
+      if (!makeRoom(principal.id)) return undefined
       const session = createSession(principal, revision, clock.now())
       sessions.set(session.id, session)
       return session
@@ -76,4 +75,26 @@ export function createSessions(
       sessions.delete(session.id)
     },
   }
+}
+
+/**
+ * Who makes room when all places are taken: the opener itself, or whoever holds more than the opener, so that nobody
+ * pushes out one that has less. Of that holder the session unused for longest, never one at work.
+ */
+function chooseVictim(byUse: Iterable<Session>, opener: string): Session | undefined {
+  const held = new Map<string, { count: number; free?: Session }>([[opener, { count: 0 }]])
+  for (const session of byUse) {
+    const holder = held.get(session.principal.id) ?? { count: 0 }
+    holder.count += 1
+    if (session.running.size === 0) holder.free ??= session
+    held.set(session.principal.id, holder)
+  }
+  // The opener stands first: among equals it makes room itself.
+  const own = held.get(opener)
+  let most = own?.free === undefined ? undefined : own
+  for (const holder of held.values()) {
+    if (holder.free === undefined || holder.count <= (most?.count ?? own?.count ?? 0)) continue
+    most = holder
+  }
+  return most?.free
 }
