@@ -6,8 +6,7 @@
 import type { ArgumentCheck, ArgumentFault } from '../../core/ports/checks.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
-import type { CompiledSchema } from './compile-schema.ts'
-import { createCompileSchema } from './compile-schema.ts'
+import { type CompileSchema, createCompileSchema } from './compile-schema.ts'
 import { createDeadline, DeadlinePassed } from './deadline.ts'
 import { MAX_FAULTS, sayFaults } from './say-faults.ts'
 import { visibleStart } from './visible-text.ts'
@@ -17,14 +16,21 @@ export type DefinitionOf = (route: Route) => JsonText | undefined
 
 interface Validator {
   /** Stops at the first fault: for every call. */
-  readonly first: CompiledSchema | { readonly refused: string }
+  readonly first: ReturnType<CompileSchema>
+  readonly madeAt: number
   /** Finds all: compiled when a call first failed. */
-  all?: CompiledSchema | { readonly refused: string }
+  all?: ReturnType<CompileSchema>
 }
 
 const MAX_VALIDATORS = 1000
+/** A schema refused by the clock is compiled again after this pause: the moment may have been slow, not the schema. */
+const LATE_PAUSE_MS = 10_000
 /** Finding every fault of a large value is the caller's to pay for, not ours. */
 const MAX_BYTES_FOR_ALL = 256 * 1024
+
+function isDueAgain({ first, madeAt }: Validator): boolean {
+  return 'refused' in first && first.late === true && performance.now() - madeAt > LATE_PAUSE_MS
+}
 
 /** Makes the check. Schemas are compiled once per fingerprint. */
 export function createArgumentCheck(definitionOf: DefinitionOf): ArgumentCheck {
@@ -33,13 +39,13 @@ export function createArgumentCheck(definitionOf: DefinitionOf): ArgumentCheck {
 
   const validatorOf = (fingerprint: string, schema: unknown): Validator => {
     const known = validators.get(fingerprint)
-    if (known !== undefined) {
+    if (known !== undefined && !isDueAgain(known)) {
       // Moved to the end: the first is the one unused longest.
       validators.delete(fingerprint)
       validators.set(fingerprint, known)
       return known
     }
-    const made: Validator = { first: compile(schema, false) }
+    const made: Validator = { first: compile(schema, false), madeAt: performance.now() }
     validators.set(fingerprint, made)
     const [oldest] = validators.keys()
     if (validators.size > MAX_VALIDATORS && oldest !== undefined) validators.delete(oldest)

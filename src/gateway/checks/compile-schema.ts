@@ -24,7 +24,7 @@ export interface CompiledSchema {
 export type CompileSchema = (
   schema: unknown,
   allErrors: boolean,
-) => CompiledSchema | { readonly refused: string }
+) => CompiledSchema | { readonly refused: string; readonly late?: boolean }
 
 const MAX_NODES = 20_000
 const MAX_DEPTH = 100
@@ -81,7 +81,7 @@ export function createCompileSchema(withDeadline: WithDeadline): CompileSchema {
         validate: (value) => runValidate(compiled.validate, value, slow ? withDeadline : undefined),
       }
     } catch (error) {
-      return { refused: sayCompileError(error) }
+      return { refused: sayCompileError(error), late: error instanceof DeadlinePassed }
     }
   }
 }
