@@ -162,3 +162,27 @@ test("a call settled by hand while it runs still brings its caller the peer's wo
   expect(house.store.call(callId)).toMatchObject({ outcome: { state: 'completed' } })
   expect(faults).toEqual([])
 })
+
+test('a delivery that the record has no room for is told, and its task ends without it', async () => {
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      const parts = [{ kind: 'text', text: 'x' }] as const
+      const artifacts = [{ artifactId: 'a', append: false, last: true, parts }]
+      return { ...completed({ handle: HANDLE }), artifacts } as Outcome
+    },
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        settle: (callId, outcome, options) =>
+          options.task === undefined || options.task.writes.length === 0
+            ? ledger.settle(callId, outcome, options)
+            : Promise.reject(new ComityError('not_allowed', 'at most 268435456 bytes are kept')),
+      },
+    }),
+  })
+  const { callId, outcome, task } = await house.dispatch(delegation(), exchangeOf().exchange)
+  expect(outcome.state).toBe('completed')
+  expect(task).toMatchObject({ state: 'failed', theirWords: expect.stringContaining('268435456') })
+  expect(house.store.call(callId)).toMatchObject({ outcome: { state: 'completed' } })
+})

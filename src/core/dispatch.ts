@@ -12,6 +12,7 @@ import type { Clock, Ids } from './ports/world.ts'
 import {
   adapterFault,
   type Earlier,
+  notKept,
   notSendable,
   openCall,
   type Passed,
@@ -109,20 +110,19 @@ async function sendAndSettle(
   }
   if (task === undefined) {
     // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
-    await settleCall(ports, call.callId, outcome, { barrier: false })
+    await settleCall(ports, call.callId, outcome, () => ({ barrier: false }))
     return result
   }
   // A task served to another protocol's caller holds what that caller can be given.
   const held = call.asTask === true ? back.value : outcome
-  const stepped = step(
-    task,
-    { kind: 'status', outcome: held },
-    new Date(ports.clock.now()).toISOString(),
-    ports.isJudged(task),
-  )
-  const done = await settleCall(ports, call.callId, outcome, {
-    barrier: true,
-    task: stepped.commit,
+  const now = new Date(ports.clock.now()).toISOString()
+  let stepped = step(task, { kind: 'status', outcome: held }, now, ports.isJudged(task))
+  const done = await settleCall(ports, call.callId, outcome, (error) => {
+    if (error !== undefined) {
+      const handle = 'handle' in held ? held.handle : undefined
+      stepped = step(task, { kind: 'status', outcome: notKept(error, handle) }, now, false)
+    }
+    return { barrier: true, task: stepped.commit }
   })
   const ended = done === 'late' ? await ports.tasks.load(task.id, task.owner) : undefined
   if (ended !== undefined) return { ...result, task: ended }

@@ -10,7 +10,7 @@ import type { Ledger, Opened, Recorded } from './ports/ledger.ts'
 import type { Exchange } from './ports/upstream.ts'
 import type { Idempotency, OutboundCall } from './words/call.ts'
 import { ComityError } from './words/errors.ts'
-import { type Failed, type Outcome, refused } from './words/outcome.ts'
+import { type Failed, type Handle, type Outcome, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
 
 export interface RecordPorts extends GatePorts {
@@ -64,7 +64,7 @@ async function open(
     return await ports.ledger.open({
       call,
       argumentsDigest,
-      actKey: actKey(ports.digest, call, argumentsDigest),
+      actKey: actKey(ports.digest, call),
       // Whatever the agent's risk is, an answer moves its work on.
       sideEffect: decision.risk !== 'read' || call.operation === 'answer',
       decision,
@@ -142,17 +142,43 @@ export function adapterFault(error: unknown, left: boolean): Outcome {
     : refused('transport', 'not_sent', `this side failed before anything was sent: ${what}`)
 }
 
-/** Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case. @returns as `Ledger.settle`. */
+/** The record refuses this very content, now and later: it is larger than what is kept of one task. */
+export function isNotKept(error: unknown): error is ComityError {
+  return error instanceof ComityError && error.code === 'not_allowed'
+}
+
+/** What a task ends with whose content is not kept. */
+export function notKept(error: ComityError, handle: Handle | undefined): Failed {
+  return {
+    state: 'failed',
+    origin: 'protocol',
+    ran: 'yes',
+    code: 'protocol_violation',
+    detail: `what was handed over is not kept here: ${error.message}`,
+    ...(handle === undefined ? {} : { handle }),
+  }
+}
+
+/**
+ * Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case.
+ *
+ * @param settlement made anew, with the error, when the record refuses the content of the task: it then ends without.
+ * @returns as `Ledger.settle`.
+ */
 export async function settleCall(
   ports: RecordPorts,
   callId: string,
   outcome: Outcome,
-  options: Parameters<Ledger['settle']>[2],
+  settlement: (refused?: ComityError) => Parameters<Ledger['settle']>[2],
 ): Promise<'settled' | 'late'> {
-  try {
-    return await ports.ledger.settle(callId, outcome, options)
-  } catch (error) {
+  const told = (error: unknown): 'settled' => {
     ports.onFault(`the outcome of call ${callId} (${outcome.state}) is not on record yet`, error)
     return 'settled'
+  }
+  try {
+    return await ports.ledger.settle(callId, outcome, settlement())
+  } catch (error) {
+    if (!isNotKept(error)) return told(error)
+    return ports.ledger.settle(callId, outcome, settlement(error)).catch(told)
   }
 }

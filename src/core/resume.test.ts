@@ -14,6 +14,7 @@ import {
 import type { Claimed } from './ports/tasks.ts'
 import { ComityError } from './words/errors.ts'
 import type { Outcome } from './words/outcome.ts'
+import type { TaskNews } from './words/task.ts'
 
 const OPERATOR = { id: 'operator', groups: [], via: 'operator' } as const
 
@@ -284,4 +285,27 @@ test('a call served as a task is answered by whoever sent it, not here', async (
     detail: expect.stringContaining('/a2a/desk'),
   })
   await house.resume.cancel(house.task.id, OPERATOR)
+})
+
+test('news that the record has no room for ends the task instead of being tried for ever', async () => {
+  const house = await houseThatAsks({
+    over: ({ tasks }) => ({
+      tasks: {
+        ...tasks,
+        commit: (commit, fence) =>
+          commit.writes.length === 0
+            ? tasks.commit(commit, fence)
+            : Promise.reject(new ComityError('not_allowed', 'at most 268435456 bytes are kept')),
+      },
+    }),
+  })
+  const chunk = { artifactId: 'a', append: false, last: true, parts: [{ kind: 'text', text: 'x' }] }
+  const news = { kind: 'artifact', chunk } as TaskNews
+  const { fence } = only(await house.store.tasks.claim('w', 1, 60_000))
+  expect(await house.resume.news(house.task.id, news, fence)).toBe('stop')
+  expect(await house.store.tasks.load(house.task.id, ALICE)).toMatchObject({
+    state: 'failed',
+    theirWords: expect.stringContaining('268435456'),
+    artifacts: [],
+  })
 })

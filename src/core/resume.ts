@@ -9,7 +9,15 @@ import type { TaskDesk } from './ports/doors.ts'
 import type { Judge } from './ports/judge.ts'
 import type { Claimed, Fence } from './ports/tasks.ts'
 import type { CancelReport, Exchange, Work } from './ports/upstream.ts'
-import { adapterFault, notSendable, openCall, type Passed, settleCall } from './record-call.ts'
+import {
+  adapterFault,
+  isNotKept,
+  notKept,
+  notSendable,
+  openCall,
+  type Passed,
+  settleCall,
+} from './record-call.ts'
 import { step } from './step.ts'
 import { judgeRecords, sayRefusal, type Verdict } from './words/acceptance.ts'
 import type { OutboundCall } from './words/call.ts'
@@ -68,11 +76,17 @@ async function takeNews(
   news: TaskNews,
   fence?: Fence,
 ): Promise<'go_on' | 'stop'> {
+  let tooLarge: TaskNews | undefined
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const task = await ports.tasks.load(taskId, OPERATOR)
     if (task === undefined) return 'stop'
-    const stepped = step(task, news, nowOf(ports), ports.isJudged(task))
-    const done = await ports.tasks.commit(stepped.commit, fence)
+    const stepped = step(task, tooLarge ?? news, nowOf(ports), ports.isJudged(task))
+    const done = await ports.tasks.commit(stepped.commit, fence).catch((error: unknown) => {
+      // Trying the same again cannot help; what the agent holds stays there.
+      if (tooLarge !== undefined || !isNotKept(error)) throw error
+      tooLarge = { kind: 'status', outcome: notKept(error, task.handle) }
+      return 'stale' as const
+    })
     if (done === 'committed') return stepped.follow ? 'go_on' : 'stop'
     if (done === 'fenced') return 'stop'
   }
@@ -136,7 +150,7 @@ async function answerTask(
   const opened = await openCall(ports, call)
   if ('refused' in opened) return { callId, task, outcome: sayOfAnswer(opened.refused) }
   const outcome = await sendAnswer(ports, upstream.work, call, opened.passed, exchange)
-  await settleCall(ports, callId, outcome, { barrier: true })
+  await settleCall(ports, callId, outcome, () => ({ barrier: true }))
   // What the agent said stands, whether or not the task's row takes it now: its follower reads it again.
   await takeReply(ports, task, outcome).catch((error: unknown) =>
     ports.onFault(`task ${task.id} after answer ${callId}`, error),

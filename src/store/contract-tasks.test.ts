@@ -199,6 +199,32 @@ describe('tasks', () => {
     expect(kept?.native).toMatchObject({ protocol: 'mcp', revision: '2026-07-28' })
   })
 
+  test('a question or words of any size do not block a task: the beginning and a digest are kept', async () => {
+    await delegate()
+    const body = native(JSON.stringify({ parts: [{ text: 'x'.repeat(2_000_000) }] }))
+    const question = { kind: 'form', key: 'q', text: 'y'.repeat(2_000_000), native: body } as const
+    const next = createTask('t1', 'input_required', {
+      theirWords: 'z'.repeat(2_000_000),
+      questions: Array.from({ length: 20 }, (_, index) => ({ ...question, key: `q${index}` })),
+    })
+    expect(await store.tasks.commit(commitOf(next))).toBe('committed')
+    const kept = await store.tasks.load('t1', ALICE)
+    // Committed again, nothing is clipped twice.
+    const again = { ...kept!, updatedAt: '2026-11-30T00:00:01.000Z' }
+    expect(await store.tasks.commit(commitOf(again))).toBe('committed')
+    const twice = await store.tasks.load('t1', ALICE)
+    expect(twice?.questions.map(({ text }) => text)).toEqual(
+      kept?.questions.map(({ text }) => text),
+    )
+    expect(twice?.theirWords).toBe(kept?.theirWords)
+    expect(kept?.theirWords).toMatch(/^z{1000}.*2000000 characters\)$/u)
+    expect(kept?.questions.map(({ key }) => key)).toEqual(next.questions.map(({ key }) => key))
+    expect(kept?.questions[0]?.text).toMatch(/^y{1000}.*2000000 characters\)$/u)
+    expect(kept?.questions[0]?.native.value()).toEqual({
+      clipped: { bytes: body.bytes.byteLength, sha256: expect.stringMatching(/^[0-9a-f]{64}$/u) },
+    })
+  })
+
   test('an effect is claimed by one owner; a lease that ran out is taken over and the late one fenced', async () => {
     await delegate()
     await store.tasks.commit({

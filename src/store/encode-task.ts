@@ -7,8 +7,14 @@ import type { TaskRecord } from '../core/words/task.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { partSum } from './apply/parts.ts'
 import type { TaskRow } from './apply/task-row.ts'
-import { factsText } from './canonical-text.ts'
+import { clip, factsText } from './canonical-text.ts'
+import { sha256 } from './chain.ts'
 import type { CommitTask, PartWrite, TaskWrite } from './commands.ts'
+
+/** Characters of all questions' words together, and of the peer's last ones. */
+const MAX_WORDS = 131_072
+/** Bytes of all questions in their own form together. */
+const MAX_NATIVES = 262_144
 
 const encoder = new TextEncoder()
 // A byte order mark is content here.
@@ -24,17 +30,22 @@ export interface PartRow extends PartWrite {
 /** A task's row as it is written. */
 export function encodeTask(record: TaskRecord): TaskWrite {
   const { version, ...rest } = record
+  // Together they stay well below the document's limit: a peer must not be able to block its task by what it asks.
+  const share = record.questions.length + 1
   const questions = record.questions.map((question) => ({
     ...question,
-    native: encodeNative(question.native),
+    text: clipWords(question.text, Math.floor(MAX_WORDS / share)),
+    native: encodeNative(clipNative(question.native, Math.floor(MAX_NATIVES / share))),
   }))
+  const { theirWords } = record
+  const words = theirWords === undefined ? {} : { theirWords: clipWords(theirWords, MAX_WORDS) }
   return {
     id: record.id,
     version,
     principal: record.owner.id,
     state: record.state,
     callId: record.callId,
-    document: JSON.stringify({ ...rest, questions }),
+    document: JSON.stringify({ ...rest, ...words, questions }),
   }
 }
 
@@ -134,6 +145,21 @@ function decodePart(part: PartWrite): ArtifactPart {
     default:
       return assertNever(part.kind)
   }
+}
+
+/** What `clip` leaves, with its remark, is not clipped again by the next commit. */
+function clipWords(text: string, limit: number): string {
+  return text.length <= limit + 32 ? text : clip(text, limit)
+}
+
+/** A peer's own form of a question, or how long it was: what it says is in `text`. */
+function clipNative(native: Native, maxBytes: number): Native {
+  const { bytes } = native
+  // What is left of a clipped one is not clipped again.
+  if (bytes.byteLength <= Math.max(maxBytes, 256)) return native
+  const clipped = { bytes: bytes.byteLength, sha256: sha256('', bytes) }
+  const value = { clipped }
+  return { ...native, bytes: encoder.encode(JSON.stringify(value)), value: () => value }
 }
 
 interface StoredNative {
