@@ -7,8 +7,12 @@ import type { Digest } from './ports/world.ts'
 import type { Idempotency, OutboundCall } from './words/call.ts'
 import type { Unknown } from './words/outcome.ts'
 
-/** Equal for equal acts: principal, endpoint, capability, operation, canonical arguments (and the round of a multi round trip). */
-export function actKey(digest: Digest, call: OutboundCall, argumentsDigest: string): string {
+/**
+ * Equal for equal acts: principal, endpoint, capability, operation, arguments (and the round of a multi round trip).
+ *
+ * Arguments by value: the same act in another spelling of its numbers must not pass for a new one.
+ */
+export function actKey(digest: Digest, call: OutboundCall): string {
   const { route, principal, continuation } = call
   return digest.text(
     JSON.stringify([
@@ -18,7 +22,7 @@ export function actKey(digest: Digest, call: OutboundCall, argumentsDigest: stri
       route.kind,
       route.capability,
       call.operation,
-      argumentsDigest,
+      digest.jsonValue(call.arguments),
       continuation === undefined
         ? null
         : [continuation.handle.sealed, continuation.answers.map(answerKey)],

@@ -103,6 +103,7 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
     digest: {
       text: sha256,
       json: (json) => sha256(JSON.stringify(json.value())),
+      jsonValue: (json) => sha256(JSON.stringify(json.value())),
     },
     upstreamOf: (peer) => (peer === 'tickets' || peer === 'research' ? upstream : undefined),
     ledger: store.ledger,

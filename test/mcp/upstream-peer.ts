@@ -36,7 +36,11 @@ export function openPeer(
     { name: 'peer', trusted: true, server, ...(revision === undefined ? {} : { revision }) },
     {
       clock: { now: () => Date.now() },
-      digest: { text: sha256, json: ({ bytes }) => sha256(canonicalJson(bytes)) },
+      digest: {
+        text: sha256,
+        json: ({ bytes }) => sha256(canonicalJson(bytes)),
+        jsonValue: ({ bytes }) => sha256(canonicalJson(bytes, undefined, { numbers: 'value' })),
+      },
       environment,
       clientInfo: { name: 'comity-test', version: '0.0.0' },
     },

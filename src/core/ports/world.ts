@@ -16,4 +16,6 @@ export interface Digest {
   text(text: string): string
   /** Hex SHA-256 over the canonical form of a JSON text: key order and white space do not count, number lexemes do. */
   json(json: JsonText): string
+  /** As `json`, and numbers of the same exact value are the same in any spelling: 1, 1.0, 1e0. */
+  jsonValue(json: JsonText): string
 }

@@ -18,6 +18,10 @@ export function createIds(clock: Clock): Ids {
 export const digest: Digest = {
   text: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
   json: (json) => createHash('sha256').update(canonicalJson(json.bytes)).digest('hex'),
+  jsonValue: ({ bytes }) =>
+    createHash('sha256')
+      .update(canonicalJson(bytes, undefined, { numbers: 'value' }))
+      .digest('hex'),
 }
 
 function makeId(clock: Clock): string {

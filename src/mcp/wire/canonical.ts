@@ -2,10 +2,11 @@
  * One form for texts that mean the same, to be digested: keys sorted, no white space, strings
  * escaped as little as JSON allows.
  *
- * Numbers keep their lexeme: 9007199254740993 and 9007199254740992 are different arguments even
- * though a double cannot tell them apart, and so `1` and `1.0` differ too. That is why this is not
- * RFC 8785. Texts of which readers may disagree (repeated keys) have no canonical form.
+ * Numbers keep their lexeme, unless values are asked for: 9007199254740993 and 9007199254740992 are different arguments even
+ * though a double cannot tell them apart. `1` and `1.0` are two texts and one value. Both are why
+ * this is not RFC 8785. Texts of which readers may disagree (repeated keys) have no canonical form.
  */
+import { canonicalNumber } from './canonical-number.ts'
 import {
   expectEnd,
   fail,
@@ -31,6 +32,16 @@ const CLOSE_OBJECT = encoder.encode('}')
 const OPEN_ARRAY = encoder.encode('[')
 const CLOSE_ARRAY = encoder.encode(']')
 
+/** How to write the canonical form. */
+export interface CanonicalOptions extends ScanOptions {
+  /** `lexeme` (default): as written. `value`: one lexeme for equal decimals, so that 1, 1.0 and 1e0 are one. */
+  readonly numbers?: 'lexeme' | 'value'
+}
+
+interface Source extends Text {
+  readonly numbers: 'lexeme' | 'value'
+}
+
 /**
  * The canonical bytes of a value.
  *
@@ -39,8 +50,13 @@ const CLOSE_ARRAY = encoder.encode(']')
  * @param at the value's span; all bytes when left out.
  * @throws JsonFault when the text is unsound or a key is repeated.
  */
-export function canonicalJson(bytes: Uint8Array, at?: Span, options?: ScanOptions): Uint8Array {
-  const text = openText(bytes, at, { ...options, validated: false })
+export function canonicalJson(
+  bytes: Uint8Array,
+  at?: Span,
+  options?: CanonicalOptions,
+): Uint8Array {
+  const numbers = options?.numbers ?? 'lexeme'
+  const text = { ...openText(bytes, at, { ...options, validated: false }), numbers }
   const parts: Part[] = []
   expectEnd(text, writeValue(text, skipSpace(text, text.start), 0, parts))
   const flat: Uint8Array[] = []
@@ -58,7 +74,7 @@ function flatten(parts: readonly Part[], flat: Uint8Array[]): void {
   }
 }
 
-function writeValue(text: Text, position: number, depth: number, parts: Part[]): number {
+function writeValue(text: Source, position: number, depth: number, parts: Part[]): number {
   switch (typeAt(text, position)) {
     case 'object':
       return writeObject(text, position, depth + 1, parts)
@@ -69,7 +85,16 @@ function writeValue(text: Text, position: number, depth: number, parts: Part[]):
       parts.push(canonicalString(text.bytes, { start: position, end }))
       return end
     }
-    case 'number':
+    case 'number': {
+      const end = scanValue(text, position, depth)
+      const at = { start: position, end }
+      parts.push(
+        text.numbers === 'value'
+          ? canonicalNumber(text.bytes, at)
+          : text.bytes.subarray(position, end),
+      )
+      return end
+    }
     case 'boolean':
     case 'null': {
       const end = scanValue(text, position, depth)
@@ -79,7 +104,7 @@ function writeValue(text: Text, position: number, depth: number, parts: Part[]):
   }
 }
 
-function writeObject(text: Text, position: number, depth: number, parts: Part[]): number {
+function writeObject(text: Source, position: number, depth: number, parts: Part[]): number {
   const members = new Map<string, Part[]>()
   const close = walkObject(text, position, depth, (start, end, value) => {
     const key = readString(text.bytes, { start, end })
@@ -99,7 +124,7 @@ function writeObject(text: Text, position: number, depth: number, parts: Part[])
   return close
 }
 
-function writeArray(text: Text, position: number, depth: number, parts: Part[]): number {
+function writeArray(text: Source, position: number, depth: number, parts: Part[]): number {
   parts.push(OPEN_ARRAY)
   let first = true
   const close = walkArray(text, position, depth, (item) => {
