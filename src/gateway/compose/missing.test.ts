@@ -100,20 +100,16 @@ test('all failed counts the peers that the principal may know of', async () => {
 })
 
 test('a clash is told to whom its capability is visible, without naming who holds the name', async () => {
-  const uri = 'comity://docs/file%3A%2F%2F%2Fa'
-  const resources = (peer: string, ...uris: string[]) => ({
-    capabilities: uris.map((one) => capabilityOf(peer, 'resource', one)),
+  const twice = {
+    capabilities: ['x', 'x'].map((name) => capabilityOf('docs', 'tool', name)),
     leftOut: [],
-  })
-  const catalogue = open([
-    scriptedPeer('payroll', resources('payroll', 'file:///a', uri)),
-    scriptedPeer('docs', resources('docs', 'file:///a')),
+  }
+  const catalogue = open([scriptedPeer('docs', twice)])
+  expect((await catalogue.list('tool', bob)).missing).toEqual([
+    { peer: 'docs', reason: 'x: its exposed name is taken' },
   ])
-  expect((await catalogue.list('resource', bob)).missing).toEqual([
-    { peer: 'docs', reason: 'file:///a: its exposed name is taken' },
+  expect((await catalogue.list('tool', local)).missing).toEqual([
+    { peer: 'docs', reason: 'x: its exposed name docs_x is taken by docs/x' },
   ])
-  expect((await catalogue.list('resource', local)).missing).toEqual([
-    { peer: 'docs', reason: `file:///a: its exposed name ${uri} is taken by payroll/${uri}` },
-  ])
-  expect((await catalogue.list('tool', local)).missing).toEqual([])
+  expect((await catalogue.list('resource', local)).missing).toEqual([])
 })
