@@ -186,3 +186,135 @@ test('a delivery that the record has no room for is told, and its task ends with
   expect(task).toMatchObject({ state: 'failed', theirWords: expect.stringContaining('268435456') })
   expect(house.store.call(callId)).toMatchObject({ outcome: { state: 'completed' } })
 })
+
+test('a call is on record before it leaves, noted as it leaves, and settled when it is answered', async () => {
+  const seen: (string | undefined)[] = []
+  const house = await openCoreHouse({
+    call: async (call, _exchange, dispatched) => {
+      seen.push(house.store.call(call.callId)?.state)
+      dispatched(FACTS)
+      return completed()
+    },
+  })
+  const { callId, outcome } = await house.dispatch(toolCall(), exchangeOf().exchange)
+  expect([seen, outcome.state]).toEqual([['open'], 'completed'])
+  await house.store.flush()
+  const kinds = house.store.entries({ callId, after: 0 }).map(({ kind }) => kind)
+  expect(kinds).toEqual(['opened', 'dispatched', 'settled'])
+})
+
+test('a fault before anything left is failed and never ran; after that nobody knows', async () => {
+  let leaves = false
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      if (leaves) dispatched(FACTS)
+      throw new Error('the adapter broke')
+    },
+  })
+  const { exchange } = exchangeOf()
+  expect((await house.dispatch(toolCall(), exchange)).outcome).toMatchObject({
+    state: 'failed',
+    ran: 'no',
+    code: 'not_sent',
+    detail: expect.stringContaining('the adapter broke'),
+  })
+  leaves = true
+  const lost = await house.dispatch(toolCall(), exchange)
+  expect(lost.outcome).toMatchObject({ state: 'unknown', because: 'sent_no_answer' })
+  await house.store.flush()
+  expect(house.store.call(lost.callId)).toMatchObject({ state: 'unknown' })
+
+  const twin = await house.dispatch(toolCall(), exchange)
+  expect(twin.outcome).toMatchObject({ because: 'unsettled_twin', twinOf: lost.callId })
+  const insisted = await house.dispatch(toolCall({ insist: lost.callId }), exchange)
+  expect(insisted.outcome).toMatchObject({ because: 'sent_no_answer' })
+})
+
+test('an act whose caller is gone is the twin of the next equal one; two that wait are two', async () => {
+  const arrived = [deferred(), deferred()]
+  const goOn = deferred()
+  let sent = 0
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      arrived[sent]?.resolve()
+      sent += 1
+      await goOn.promise
+      return completed()
+    },
+  })
+  const { exchange, gone } = exchangeOf()
+  const first = house.dispatch(toolCall(), exchange)
+  await arrived[0]!.promise
+  const second = house.dispatch(toolCall(), exchangeOf().exchange)
+  await arrived[1]!.promise
+  gone()
+  const third = await house.dispatch(toolCall(), exchangeOf().exchange)
+  expect(third.outcome).toMatchObject({ because: 'unsettled_twin' })
+  goOn.resolve()
+  for (const { outcome } of await Promise.all([first, second]))
+    expect(outcome.state).toBe('completed')
+  expect(sent).toBe(2)
+})
+
+test.each([
+  ['rules', 'gate_changed'],
+  ['pin', 'pin_changed'],
+  ['caller', 'canceled_before_send'],
+] as const)(
+  'what changes between the record and the send holds the call back: %s',
+  async (what, code) => {
+    const { exchange, stop } = exchangeOf()
+    let sent = 0
+    const house = await openCoreHouse({
+      call: async () => {
+        sent += 1
+        return completed()
+      },
+      over: ({ ledger }) => ({
+        ledger: {
+          ...ledger,
+          open: async (opening) => {
+            const opened = await ledger.open(opening)
+            if (what === 'rules') house.rules.version = 'rules-2'
+            if (what === 'pin') house.rules.pin = 'changed'
+            if (what === 'caller') stop('caller_canceled')
+            return opened
+          },
+        },
+      }),
+    })
+    const { callId, outcome } = await house.dispatch(toolCall(), exchange)
+    expect(outcome).toMatchObject({ state: 'failed', ran: 'no', code })
+    expect(sent).toBe(0)
+    await house.store.flush()
+    expect(house.store.call(callId)).toMatchObject({ state: 'settled', outcome: { code } })
+  },
+)
+
+test('an approval passes one of two equal calls; the other is told to ask anew, and is on record', async () => {
+  let sent = 0
+  const house = await openCoreHouse({
+    call: async (_call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      sent += 1
+      return completed()
+    },
+  })
+  house.rules.effect = 'ask'
+  const { exchange } = exchangeOf()
+  await house.dispatch(toolCall(), exchange)
+  await house.store.approvals.answer(house.store.approvals.list()[0]!.id, 'approved', 'operator')
+  const both = await Promise.all([
+    house.dispatch(toolCall(), exchange),
+    house.dispatch(toolCall(), exchange),
+  ])
+  expect(both.map(({ outcome }) => outcome.state).toSorted()).toEqual(['completed', 'failed'])
+  expect(sent).toBe(1)
+  await house.store.flush()
+  const spent = both.find(({ outcome }) => outcome.state === 'failed')
+  expect(house.store.call(spent!.callId)).toMatchObject({
+    state: 'refused',
+    outcome: { code: 'approval_required' },
+  })
+})
