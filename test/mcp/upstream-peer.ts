@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { CallEvent, Exchange, StopReason, WireFacts } from '../../src/core/ports/upstream.ts'
 import type { Continuation, Operation, OutboundCall } from '../../src/core/words/call.ts'
-import type { CapabilityHints } from '../../src/core/words/capability.ts'
+import type { CapabilityHints, CapabilityKind } from '../../src/core/words/capability.ts'
 import type { Outcome } from '../../src/core/words/outcome.ts'
 import { CANNOT_BE_ASKED, type CallerCan } from '../../src/core/words/question.ts'
 import {
@@ -177,6 +177,9 @@ export interface CallOptions {
   readonly operation?: Operation
   /** What the tool says of itself, and is believed. */
   readonly hints?: CapabilityHints
+  /** Of the definition the call was decided on. By default it stands on none, and nothing is compared. */
+  readonly fingerprint?: string
+  readonly kind?: CapabilityKind
   /** The raw params; by default made from the arguments. */
   readonly params?: string
   readonly can?: Partial<CallerCan>
@@ -206,10 +209,10 @@ export async function makeCall(
       exposed: `peer_${name}`,
       peer: peer.name,
       protocol: 'mcp',
-      kind: 'tool',
+      kind: options.kind ?? 'tool',
       capability: name,
       endpoint: peer.endpoint,
-      fingerprint: '',
+      fingerprint: options.fingerprint ?? '',
       hints: options.hints ?? {},
       trusted: true,
     },

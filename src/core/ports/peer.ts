@@ -8,6 +8,8 @@ export interface PeerListing {
   readonly leftOut: readonly LeftOut[]
   /** The peer's instructions to models: its words, untrusted. */
   readonly instructions?: string
+  /** How long this may stand for what the peer offers, milliseconds. Left out: until `onChanged`. */
+  readonly freshForMs?: number
 }
 
 export interface PeerReport {

@@ -19,3 +19,8 @@ export interface Route {
   /** Capability whose pin this route stands under when it is not itself pinned: a template's URI, a linked resource. */
   readonly pinned?: { readonly kind: CapabilityKind; readonly name: string }
 }
+
+/** In place of a fingerprint: a resource that was linked, not listed, has no definition but its address. */
+export function linkedFingerprint(uri: string): string {
+  return `linked:${uri}`
+}

@@ -11,7 +11,7 @@ import type { Capability, LeftOut } from '../../core/words/capability.ts'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import { parseScopedUri } from '../../core/words/exposed-name.ts'
-import type { Route } from '../../core/words/route.ts'
+import { linkedFingerprint, type Route } from '../../core/words/route.ts'
 import { type Links, createLinks } from './links.ts'
 import { knowsPeer, missingFor } from './missing.ts'
 import {
@@ -88,6 +88,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
 
   return {
     async list(kind, principal) {
+      slots.renew()
       await slots.patient()
       return listOf(state, kind, principal)
     },
@@ -111,6 +112,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
       return () => listeners.delete(listener)
     },
     async view(timeoutMs) {
+      slots.renew()
       await slots.settled(timeoutMs)
       return viewOf(state)
     },
@@ -226,7 +228,10 @@ function unlisted(state: State, uri: string, principal: Principal): Route | unde
 
 function linkedRoute(peer: Peer, uri: string): Route {
   // A linked resource has no definition of its own: its fingerprint is its address.
-  const capability = { ...bareCapability(peer, 'resource', uri), fingerprint: `linked:${uri}` }
+  const capability = {
+    ...bareCapability(peer, 'resource', uri),
+    fingerprint: linkedFingerprint(uri),
+  }
   return routeOf(peer, capability, uri)
 }
 

@@ -188,3 +188,29 @@ test('what may not be pinned at all is left out, reading or not, and not asked f
   expect(namesOf(slots)).toEqual([['file:///a']])
   expect(counts.begun).toBe(1)
 })
+
+test('a listing past its time is made anew for whoever lists, who is not kept waiting; the same again is no news', async () => {
+  vi.useFakeTimers()
+  const scripted = scriptedPeer('a', { ...tools('a', 'go'), freshForMs: 1_000 })
+  const { peer, counts } = counted(scripted)
+  let news = 0
+  const slots = openSlots(
+    [peer],
+    { patienceMs: 1_000, firstMs: 15_000 },
+    () => Promise.resolve(),
+    () => (news += 1),
+  )
+  await vi.advanceTimersByTimeAsync(999)
+  slots.renew()
+  expect(counts.begun).toBe(1)
+  await vi.advanceTimersByTimeAsync(1)
+  slots.renew()
+  slots.renew()
+  await slots.patient()
+  await vi.advanceTimersByTimeAsync(0)
+  expect([counts.begun, news]).toEqual([2, 1])
+  scripted.offer({ ...tools('a', 'went'), freshForMs: 1_000 })
+  await vi.advanceTimersByTimeAsync(0)
+  slots.close()
+  expect([news, namesOf(slots)]).toEqual([2, [['went']]])
+})

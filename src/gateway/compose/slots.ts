@@ -19,10 +19,14 @@ export interface Slot {
   settled: Promise<void>
   /** The first listing is over. */
   done: boolean
+  /** When the listing that stands was asked for, in milliseconds that only grow. */
+  listedAt?: number
 }
 
 export interface Slots {
   readonly all: readonly Slot[]
+  /** Lists peers anew, in the background, whose listing is older than they said it would stand. */
+  renew(): void
   /** Waits for a first ready peer, then a little for the rest. */
   patient(): Promise<void>
   /** Waits until every peer was ready or failed once, at most `timeoutMs`. */
@@ -63,6 +67,9 @@ export function openSlots(
 
   return {
     all,
+    renew() {
+      for (const { renew } of kept) renew()
+    },
     async patient() {
       await within(patience.firstMs, firstReady(all))
       await within(patience.patienceMs, settledOnce())
@@ -80,7 +87,7 @@ function keepListed(
   peer: Peer,
   sight: Sight,
   changed: () => void,
-): { readonly slot: Slot; close(): void } {
+): { readonly slot: Slot; renew(): void; close(): void } {
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_RETRY_MS
   let running = false
@@ -94,10 +101,12 @@ function keepListed(
     let failed: boolean
     do {
       again = false
+      const before = { ...slot }
       failed = await loadListing(slot, sight)
       slot.done = true
       firstOver()
-      if (!closed) changed()
+      // A listing that only grew old and says the same is no news: callers would list for nothing.
+      if (!closed && !saysTheSame(before, slot)) changed()
       // What fails is not asked again at once, however often it says that it changed.
     } while (again && !failed && !closed)
     running = false
@@ -122,6 +131,9 @@ function keepListed(
   const stop = peer.onChanged(load)
   return {
     slot,
+    renew() {
+      if (!running && isOld(slot)) load()
+    },
     close() {
       closed = true
       clearTimeout(timer)
@@ -143,14 +155,36 @@ export async function within(ms: number, promise: Promise<unknown>): Promise<voi
 /** @returns whether the peer is to be asked again although nothing changed. */
 async function loadListing(slot: Slot, sight: Sight): Promise<boolean> {
   try {
+    const listedAt = performance.now()
     const { listing, unrecorded } = await recordSights(slot.peer, await slot.peer.listing(), sight)
     slot.listing = listing
+    slot.listedAt = listedAt
     delete slot.error
     return unrecorded
   } catch (error) {
     slot.error = sayFault(error)
     return true
   }
+}
+
+function isOld({ listing, listedAt, error }: Slot): boolean {
+  // What failed is tried again in its own time.
+  if (listing?.freshForMs === undefined || listedAt === undefined || error !== undefined)
+    return false
+  return performance.now() - listedAt >= listing.freshForMs
+}
+
+function saysTheSame(before: Slot, now: Slot): boolean {
+  if (before.done !== now.done || before.error !== now.error) return false
+  return textOf(before.listing) === textOf(now.listing)
+}
+
+/** Everything that a list could show of it. */
+function textOf(listing: PeerListing | undefined): string {
+  if (listing === undefined) return ''
+  const { capabilities, leftOut, instructions } = listing
+  const shown = capabilities.map(({ kind, name, fingerprint }) => [kind, name, fingerprint])
+  return JSON.stringify([shown, leftOut, instructions])
 }
 
 /** While the record takes nothing, reads go on: they are listed unseen. What has effects would be refused, and is left out. */

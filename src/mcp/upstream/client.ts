@@ -9,15 +9,17 @@ import type { Exchange, StopReason, Upstream, WireFacts } from '../../core/ports
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
-import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
+import { paramHeaderValues } from '../wire/headers.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
+import { abortable } from './abortable.ts'
 import { connect, type Connected } from './connect.ts'
 import { createConnection, type Connection } from './connection.ts'
 import { createEventQueue, type EventQueue } from './events.ts'
 import { createHttpLink, type HttpEndpoint } from './http.ts'
 import { LinkFailure, type Agreement, type Link, type LinkCounts } from './link.ts'
-import { listServer } from './list.ts'
+import { listServer, type ServerListing } from './list.ts'
+import { createOffer, type Offer, type OfferOptions } from './offer.ts'
 import { judgeAnswer, judgeFailure } from './outcome.ts'
 import { buildRequest, methodOf, type CallMethod } from './request.ts'
 import { createStdioLink } from './stdio.ts'
@@ -44,7 +46,7 @@ export interface McpPeerDeps {
   readonly clientInfo: { readonly name: string; readonly version: string }
 }
 
-export interface McpPeerOptions {
+export interface McpPeerOptions extends OfferOptions {
   /** Largest line, answer or event, bytes. Default 64 MiB. */
   readonly maxBytes?: number
   /** Silence to the probe before an older server is assumed, milliseconds. Default 5000. */
@@ -89,8 +91,8 @@ class ServerPeer implements McpPeer {
   readonly #options: McpPeerOptions
   readonly #clientInfo: Uint8Array
   readonly #connection: Connection
+  readonly #offer: Offer
   readonly #listeners = new Set<() => void>()
-  #paramHeaders: ReadonlyMap<string, readonly ParamHeader[]> = new Map()
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
 
@@ -107,24 +109,26 @@ class ServerPeer implements McpPeer {
       monotonic: () => performance.now(),
       onReconnected: () => this.#changed(),
     })
+    this.#offer = createOffer(
+      {
+        peer: this.name,
+        list: (connected) => this.#list(connected),
+        monotonic: () => performance.now(),
+        onDifferent: () => this.#tellChanged(),
+      },
+      options,
+    )
   }
 
   async listing(): Promise<PeerListing> {
-    const signal = AbortSignal.timeout(this.#options.listMs ?? DEFAULT_LIST_MS)
     const connected = await this.#connection.get()
-    const { name: peer } = this
-    const { digest } = this.#deps
-    const listing = await listServer(
-      connected,
-      { peer, digest, clientInfo: this.#clientInfo },
-      signal,
-    )
-    this.#paramHeaders = listing.paramHeaders
+    const { listing, freshForMs } = await this.#offer.listing(connected)
     const { instructions } = connected.facts
     return {
       capabilities: listing.capabilities,
       leftOut: listing.leftOut,
       ...(instructions === undefined ? {} : { instructions }),
+      ...(freshForMs === undefined ? {} : { freshForMs }),
     }
   }
 
@@ -180,19 +184,30 @@ class ServerPeer implements McpPeer {
     const { maxBytes } = this.#options
     const options = maxBytes === undefined ? {} : { maxBytes }
     const listener = ({ method }: { readonly method: string }): void => {
-      if (/^notifications\/(?:tools|prompts|resources)\/list_changed$/.test(method)) this.#changed()
+      if (!/^notifications\/(?:tools|prompts|resources)\/list_changed$/.test(method)) return
+      this.#offer.outdate()
+      this.#changed()
     }
     if (server.transport === 'http') return createHttpLink(server, listener, options)
     return createStdioLink(await startServer(server, this.#deps.environment), listener, options)
   }
 
+  #list(connected: Connected): Promise<ServerListing> {
+    const signal = AbortSignal.timeout(this.#options.listMs ?? DEFAULT_LIST_MS)
+    const { digest } = this.#deps
+    return listServer(connected, { peer: this.name, digest, clientInfo: this.#clientInfo }, signal)
+  }
+
   #changed(): void {
     if (this.#quiet !== undefined) return
-    this.#quiet = setTimeout(() => {
-      this.#quiet = undefined
-      for (const listener of this.#listeners) listener()
-    }, CHANGE_QUIET_MS)
+    this.#quiet = setTimeout(() => this.#tellChanged(), CHANGE_QUIET_MS)
     this.#quiet.unref()
+  }
+
+  #tellChanged(): void {
+    clearTimeout(this.#quiet)
+    this.#quiet = undefined
+    for (const listener of this.#listeners) listener()
   }
 
   async #call(
@@ -234,6 +249,8 @@ class ServerPeer implements McpPeer {
     for (let attempt = 1; ; attempt += 1) {
       const connected = await abortable(this.#connection.get(), signal)
       try {
+        const refusal = await this.#offer.refusal(connected, call, signal)
+        if (refusal !== undefined) return refusal
         return await this.#sendOn(connected, call, method, exchange, events, signal, dispatched)
       } catch (error) {
         // The link ended between its choice and the send: nothing left, so a fresh one may be tried.
@@ -255,7 +272,7 @@ class ServerPeer implements McpPeer {
     const id = link.nextId()
     const { can } = exchange
     const { params, ours } = buildRequest(call, method, facts, can, this.#clientInfo, id)
-    const annotated = this.#paramHeaders.get(call.route.capability)
+    const annotated = this.#offer.paramHeaders(call.route.capability)
     const answer = await link.request({
       id,
       method: method.method,
@@ -319,15 +336,4 @@ function watchStop(exchange: Exchange, leftMs: number): Stop {
       exchange.signal.removeEventListener('abort', abort)
     },
   }
-}
-
-/** Connecting is shared by all callers; one of them giving up does not stop it. */
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(new LinkFailure('aborted', false, 'canceled before sending'))
-    signal.addEventListener('abort', abort, { once: true })
-    const done = promise.then(resolve, reject)
-    void done.finally(() => signal.removeEventListener('abort', abort))
-    if (signal.aborted) abort()
-  })
 }

@@ -48,6 +48,8 @@ export interface ServerListing {
   readonly leftOut: readonly LeftOut[]
   /** Annotated arguments by tool name; those without are not in it. */
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
+  /** The shortest time the server gave any of its lists, milliseconds. */
+  readonly ttlMs?: number
 }
 
 interface ListKind {
@@ -111,7 +113,9 @@ export async function listServer(
     (failure) => failure !== undefined,
   )
   if (asked.length > 0 && failures.length === asked.length) throw failures[0]!
+  const ttls = lists.flatMap((list) => list.ttls)
   return {
+    ...(ttls.length === 0 ? {} : { ttlMs: ttls.reduce((one, other) => Math.min(one, other)) }),
     capabilities: lists.flatMap((list) => list.capabilities),
     leftOut: lists.flatMap((list) => list.leftOut),
     paramHeaders: new Map(lists.flatMap((list) => [...list.paramHeaders])),
@@ -122,12 +126,15 @@ interface Page {
   readonly bytes: Uint8Array
   readonly items: readonly Item[]
   readonly next?: Member
+  readonly ttlMs?: number
 }
 
 class OneList {
   readonly capabilities: Capability[] = []
   readonly leftOut: LeftOut[] = []
   readonly paramHeaders = new Map<string, readonly ParamHeader[]>()
+  /** Of each page that gave one. */
+  readonly ttls: number[] = []
   readonly #connected: Connected
   readonly #options: ListOptions
   readonly #list: ListKind
@@ -158,6 +165,7 @@ class OneList {
         )
         return page === 1 ? read : undefined
       }
+      if (read.ttlMs !== undefined) this.ttls.push(read.ttlMs)
       for (const item of read.items) this.#addItem(read.bytes, item)
       if (read.next === undefined) return undefined
       const text = readString(read.bytes, read.next.value)
@@ -294,9 +302,12 @@ function readPage(bytes: Uint8Array, result: Member, list: ListKind): Page | Lin
   if (next !== undefined && next.type !== 'string' && next.type !== 'null') {
     return unreadable('a nextCursor that is no string', list.method)
   }
+  const ttl = findMember(head.members, 'ttlMs')
+  const ttlMs = ttl?.type === 'number' ? Number(textOf(bytes, ttl.value)) : Number.NaN
   return {
     bytes,
     items: scanArray(bytes, items.value, { validated: true }),
+    ...(ttlMs >= 0 ? { ttlMs } : {}),
     // The empty string is a cursor like any other.
     ...(next?.type === 'string' ? { next } : {}),
   }
