@@ -5,6 +5,7 @@
  * leave. The gate holds for answers as for new calls.
  */
 import { type DispatchPorts } from './dispatch.ts'
+import { judgeTask } from './judge-task.ts'
 import type { TaskDesk } from './ports/doors.ts'
 import type { Judge } from './ports/judge.ts'
 import type { Claimed, Fence } from './ports/tasks.ts'
@@ -19,7 +20,6 @@ import {
   settleCall,
 } from './record-call.ts'
 import { step } from './step.ts'
-import { judgeRecords, sayRefusal, type Verdict } from './words/acceptance.ts'
 import type { OutboundCall } from './words/call.ts'
 import { ComityError } from './words/errors.ts'
 import type { JsonText } from './words/native.ts'
@@ -389,51 +389,6 @@ async function waitForTask(
     task = next
   }
   return undefined
-}
-
-async function judgeTask(ports: ResumePorts, claimed: Claimed): Promise<'judged' | 'fenced'> {
-  const { task } = claimed
-  if (task.verdict.state !== 'pending') return 'judged'
-  const refusals =
-    task.acceptance === undefined
-      ? []
-      : judgeRecords(task.artifacts, task.acceptance).map(sayRefusal)
-  // A delivery whose records already fail is not read further: its citations may point at what is not there.
-  const deeper =
-    refusals.length > 0
-      ? { reasons: [], checks: [] }
-      : await ports.judge.judge(task, await ports.tasks.artifacts(task.id))
-  return commitVerdict(ports, claimed, [...refusals, ...deeper.reasons], deeper.checks)
-}
-
-/** Late news counts the version up and changes nothing that was judged: the verdict is then written on the newer row. */
-async function commitVerdict(
-  ports: ResumePorts,
-  { task, fence }: Claimed,
-  reasons: readonly string[],
-  checks: readonly string[],
-): Promise<'judged' | 'fenced'> {
-  const judgedAt = nowOf(ports)
-  const verdict: Verdict =
-    reasons.length > 0
-      ? { state: 'refused', judgedAt, reasons }
-      : { state: 'accepted', judgedAt, checks }
-  const facts = { verdict: verdict.state, reasons: reasons.slice(0, 20), checks }
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const now = tries === 0 ? task : await ports.tasks.load(task.id, OPERATOR)
-    if (now?.verdict.state !== 'pending') return 'judged'
-    const done = await ports.tasks.commit(
-      {
-        next: { ...now, verdict, updatedAt: judgedAt },
-        writes: [],
-        effects: [],
-        entry: { kind: 'judged', facts },
-      },
-      fence,
-    )
-    if (done !== 'stale') return done === 'fenced' ? 'fenced' : 'judged'
-  }
-  throw new Error(`task ${task.id} changed under every one of ${MAX_TRIES} tries to judge it`)
 }
 
 function nowOf(ports: ResumePorts): string {
