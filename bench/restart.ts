@@ -30,45 +30,46 @@ writeFileSync(
     store: 'sqlite:./comity.db',
   }),
 )
-const host = await createHost({
-  config: join(folder, 'comity.yaml'),
-  environment: { ...process.env, XDG_RUNTIME_DIR: folder },
-})
+type Host = Awaited<ReturnType<typeof createHost>>
+const LIVE = { signal: new AbortController().signal, event: () => undefined }
+
 try {
   const over: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const start = await ownStart()
-    process.kill(await pid(), 'SIGKILL')
-    const begun = performance.now()
-    await pid()
-    over.push(performance.now() - begun - start)
-  }
+  for (let round = 0; round < ROUNDS; round += 1) over.push(await oneRound())
   const median = over.sort((left, right) => left - right)[Math.floor(over.length / 2)] ?? 0
   console.log(
-    `next call after a kill: ${median.toFixed(0)} ms over the server's own start, target 300 ms: ${median <= 300 ? 'met' : 'NOT met'} (median of ${ROUNDS})`,
+    `next call after a kill   ${median.toFixed(0).padStart(6)} ms over, target 300 ms: ${median <= 300 ? 'met' : 'NOT met'} (the server's own start taken off, median of ${ROUNDS})`,
   )
 } finally {
-  await host.close()
   rmSync(folder, { recursive: true, force: true })
 }
 
+/** A host of its own each time: a server that dies again within seconds is started again with a pause, on purpose. */
+async function oneRound(): Promise<number> {
+  const environment = { ...process.env, XDG_RUNTIME_DIR: folder }
+  const host = await createHost({ config: join(folder, 'comity.yaml'), environment })
+  try {
+    const start = await ownStart()
+    process.kill(await pid(host), 'SIGKILL')
+    const begun = performance.now()
+    await pid(host)
+    return performance.now() - begun - start
+  } finally {
+    await host.close()
+  }
+}
+
 /** The server's process, told by itself; asked again while a call finds it just killed. */
-async function pid(): Promise<number> {
+async function pid(host: Host): Promise<number> {
   for (;;) {
-    const report = await host.operator.call(
-      { target: 'bench/pid', argumentsText: '{}' },
-      { signal: new AbortController().signal, event: () => undefined },
-    )
+    const report = await host.operator.call({ target: 'bench/pid', argumentsText: '{}' }, LIVE)
     const text =
       report.resultText === undefined
         ? undefined
         : (JSON.parse(report.resultText) as { content: [{ text: string }] }).content[0].text
     if (report.outcome.state === 'completed' && text !== undefined) return Number(text)
     if (report.outcome.state === 'unknown')
-      await host.operator.settle(
-        { callId: report.callId, as: 'did_not_run' },
-        { signal: new AbortController().signal, event: () => undefined },
-      )
+      await host.operator.settle({ callId: report.callId, as: 'did_not_run' }, LIVE)
   }
 }
 
