@@ -59,8 +59,12 @@ export interface A2aLimits {
   readonly maxMessageBytes: number
   /** Silence while a request body arrives, milliseconds. Default 30 s. */
   readonly bodyIdleMs: number
-  /** Requests being answered at once, for the whole door. Default 1024. */
+  /** Requests being answered at once, for the whole door; an answer counts until its caller has taken it. Default 1024. */
   readonly maxInFlight: number
+  /** Answers waiting to be read, bytes for the whole door; beyond it no request is taken. Default 256 MiB. */
+  readonly maxUnreadBytes: number
+  /** How long a caller may take nothing of what is ready for it, milliseconds; then its connection is ended. Default 60 s. */
+  readonly writeIdleMs: number
   /** The longest a blocking SendMessage is waited for, milliseconds. Default 10 min; then the task is returned as it stands. */
   readonly callMs: number
   /** The longest a task's work may take, milliseconds. Default 1 h. */
@@ -105,6 +109,8 @@ const DEFAULT_LIMITS: A2aLimits = {
   maxMessageBytes: 16 * 1024 * 1024,
   bodyIdleMs: 30_000,
   maxInFlight: 1024,
+  maxUnreadBytes: 256 * 1024 * 1024,
+  writeIdleMs: 60_000,
   callMs: 600_000,
   taskMs: 3_600_000,
   cancelMs: 10_000,

@@ -7,7 +7,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CARD_MAX_AGE, isMatched, makeCard, type ServedCard } from './card.ts'
 import { readBody } from './http-body.ts'
-import { type HttpRefusal, LOOPBACK_HOSTS, readMediaType, refuseOrigin } from './http-guard.ts'
+import {
+  type HttpRefusal,
+  LOOPBACK_HOSTS,
+  readMediaType,
+  refuseOrigin,
+  refuseRepeats,
+} from './http-guard.ts'
 import { rpcFault } from './errors.ts'
 import { answerRequest } from './operations.ts'
 import {
@@ -17,6 +23,7 @@ import {
   createDesk,
   type PublishedAgent,
 } from './options.ts'
+import { createUnread, sendBody } from './outgoing.ts'
 import { encodeAnswer, parseRequest } from './rpc.ts'
 import { parseTarget, type Target } from './target.ts'
 
@@ -24,7 +31,7 @@ export type { A2aDoorOptions, A2aDoorPorts, PublishedAgent } from './options.ts'
 
 /** The door, to be mounted at `/a2a/*` with bodies unread. */
 export interface A2aDoor {
-  /** Answers one request. Never rejects; resolves when the answer was handed over. */
+  /** Answers one request. Never rejects; resolves when the answer was taken or the connection is gone. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Told once it listens: `http://127.0.0.1:7878`, which the cards then name. */
   servedAt(url: string): void
@@ -47,12 +54,14 @@ export function createA2aDoor(ports: A2aDoorPorts, options: A2aDoorOptions): A2a
   const desk = createDesk(ports, options, closing.signal)
   const allowed = (options.allowedHosts ?? LOOPBACK_HOSTS).map((host) => host.toLowerCase())
   const running = new Set<Promise<void>>()
+  const unread = createUnread(desk.limits.maxUnreadBytes)
   let cards: ReadonlyMap<string, ServedCard> = new Map()
   let closed = false
 
   const answer = async (request: IncomingMessage, gone: AbortSignal): Promise<Reply> => {
     if (closed || running.size >= desk.limits.maxInFlight) return refusal(BUSY)
-    const refused = refuseOrigin(request.headers, allowed)
+    if (unread.isFull()) return refusal(UNREAD)
+    const refused = refuseRepeats(request.rawHeaders) ?? refuseOrigin(request.headers, allowed)
     if (refused !== undefined) return refusal(refused)
     const target = parseTarget(request.url ?? '')
     if (target.kind === 'card') return serveCard(request, cards.get(target.agent))
@@ -70,7 +79,12 @@ export function createA2aDoor(ports: A2aDoorPorts, options: A2aDoorOptions): A2a
       desk.report(fault)
       return refusal({ status: 500, message: 'internal error' })
     })
-    sendReply(response, reply)
+    if (response.destroyed || response.headersSent) return
+    const body = Buffer.from(reply.body ?? '')
+    const length = reply.body === undefined ? {} : { 'content-length': String(body.length) }
+    response.writeHead(reply.status, { ...length, ...reply.headers })
+    // An answer that nobody reads is one in flight.
+    await sendBody(response, body, unread, desk.limits.writeIdleMs)
   }
   return {
     handle: async (request, response) => {
@@ -158,6 +172,11 @@ const BUSY: HttpRefusal = {
   headers: { 'retry-after': '1' },
 }
 
+const UNREAD: HttpRefusal = {
+  ...BUSY,
+  message: 'too many bytes of answers are waiting to be read',
+}
+
 function findAgent(
   ports: A2aDoorPorts,
   target: { readonly agent: string },
@@ -173,12 +192,6 @@ function headerOf(request: IncomingMessage, name: string): string | undefined {
 function refusal({ status, message, headers }: HttpRefusal): Reply {
   const body = encodeAnswer('null', rpcFault('invalidRequest', message))
   return { status, body, headers: { 'content-type': JSON_TYPE, ...headers } }
-}
-
-function sendReply(response: ServerResponse, { status, body, headers }: Reply): void {
-  if (response.destroyed || response.headersSent) return
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  response.writeHead(status, { ...length, ...headers }).end(body)
 }
 
 async function within(work: Promise<unknown>, ms: number): Promise<boolean> {

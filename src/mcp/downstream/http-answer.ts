@@ -3,9 +3,9 @@
  *
  * @source MCP 2026-07-28, transports, Streamable HTTP: comments keep a stream alive, `X-Accel-Buffering: no`
  */
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Reply } from './answer.ts'
+import { openOutgoing, type Unread } from './outgoing.ts'
 
 export interface HttpAnswer {
   /** Sends a message before the answer; begins the stream. */
@@ -13,18 +13,27 @@ export interface HttpAnswer {
   end(reply: Reply): void
   /** The connection closed before `end` was called. */
   readonly closed: AbortSignal
+  /** All of it was taken by the operating system, or the connection is gone. */
+  readonly over: Promise<void>
 }
 
 export interface StreamTimes {
   readonly streamAfterMs: number
   readonly keepAliveMs: number
+  readonly writeIdleMs: number
 }
 
 const JSON_TYPE = 'application/json'
-const COMMENT = ':\n\n'
+const COMMENT = Buffer.from(':\n\n')
 
-export function openHttpAnswer(response: ServerResponse, times: StreamTimes): HttpAnswer {
+/** @param unread where this answer's bytes count until they are taken. */
+export function openHttpAnswer(
+  response: ServerResponse,
+  times: StreamTimes,
+  unread: Unread,
+): HttpAnswer {
   const closed = new AbortController()
+  const outgoing = openOutgoing(response, unread, times.writeIdleMs)
   let ended = false
   let keepAlive: NodeJS.Timeout | undefined
   const beginStream = (): void => {
@@ -35,11 +44,15 @@ export function openHttpAnswer(response: ServerResponse, times: StreamTimes): Ht
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     })
-    keepAlive = setInterval(() => response.write(COMMENT), times.keepAliveMs)
+    keepAlive = setInterval(sayAlive, times.keepAliveMs)
+  }
+  // Behind bytes that wait to be read, a sign of life would only wait too.
+  const sayAlive = (): void => {
+    if (!outgoing.isWaiting()) void outgoing.write(COMMENT)
   }
   const patience = setTimeout(() => {
     beginStream()
-    response.write(COMMENT)
+    sayAlive()
   }, times.streamAfterMs)
   const stopTimers = (): void => {
     clearTimeout(patience)
@@ -52,20 +65,19 @@ export function openHttpAnswer(response: ServerResponse, times: StreamTimes): Ht
   response.on('error', () => undefined)
   return {
     closed: closed.signal,
+    over: outgoing.over,
     notify: (message) => {
       if (ended || closed.signal.aborted) return undefined
       beginStream()
-      if (response.write(encodeEvent(message))) return undefined
       // A caller that stops reading holds back only its own call; one that is gone holds back nothing.
-      return drained(response, closed.signal)
+      return outgoing.write(encodeEvent(message))
     },
     end: (reply) => {
       stopTimers()
       if (ended || closed.signal.aborted) return
       ended = true
       if (response.headersSent) {
-        if (reply.body === undefined) response.end()
-        else response.end(encodeEvent(reply.body))
+        outgoing.end(reply.body === undefined ? undefined : encodeEvent(reply.body))
         return
       }
       response.writeHead(reply.status, {
@@ -73,13 +85,9 @@ export function openHttpAnswer(response: ServerResponse, times: StreamTimes): Ht
         'content-length': String(reply.body?.length ?? 0),
         ...reply.headers,
       })
-      response.end(reply.body)
+      outgoing.end(reply.body)
     },
   }
-}
-
-async function drained(response: ServerResponse, closed: AbortSignal): Promise<void> {
-  await once(response, 'drain', { signal: closed }).catch(() => undefined)
 }
 
 /** Raw line ends stand between JSON tokens only, where a space means the same: one message is one data line. */

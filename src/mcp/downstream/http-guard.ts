@@ -15,6 +15,44 @@ export interface HttpRefusal {
 /** Names under which only this machine reaches itself. */
 export const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
+/** Headers that say one thing, by lower-case name; and `mcp-param-*`. */
+const SINGLE = new Map(
+  [
+    'Authorization',
+    'Host',
+    'Origin',
+    'Content-Type',
+    'MCP-Protocol-Version',
+    'Mcp-Method',
+    'Mcp-Name',
+    'Mcp-Session-Id',
+    'A2A-Version',
+  ].map((name) => [name.toLowerCase(), name]),
+)
+
+/**
+ * Refuses a header that says one thing and came twice: of two values, whatever stands before this door may have read the
+ * other one. Node gives the first of them, or both joined.
+ *
+ * @param raw names and values in turn, as `request.rawHeaders` has them.
+ */
+export function refuseRepeats(raw: readonly string[]): HttpRefusal | undefined {
+  const seen = new Set<string>()
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? ''
+    const key = name.toLowerCase()
+    if (!SINGLE.has(key) && !key.startsWith('mcp-param-')) continue
+    if (seen.has(key)) {
+      return {
+        status: 400,
+        message: `the header ${SINGLE.get(key) ?? name} came more than once: send it once`,
+      }
+    }
+    seen.add(key)
+  }
+  return undefined
+}
+
 /**
  * Judges Host and Origin.
  *

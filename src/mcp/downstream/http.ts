@@ -17,7 +17,13 @@ import { drain } from './drain.ts'
 import { claimsModern } from './era.ts'
 import { openHttpAnswer, type HttpAnswer } from './http-answer.ts'
 import { readBody } from './http-body.ts'
-import { LOOPBACK_HOSTS, refuseMediaTypes, refuseOrigin, type HttpRefusal } from './http-guard.ts'
+import {
+  LOOPBACK_HOSTS,
+  refuseMediaTypes,
+  refuseOrigin,
+  refuseRepeats,
+  type HttpRefusal,
+} from './http-guard.ts'
 import {
   agreeRevision,
   answerInitialize,
@@ -27,6 +33,7 @@ import {
 } from './legacy.ts'
 import { answerModern, type Arrival } from './modern.ts'
 import { createDoor, type Door, type DoorOptions, type DoorPorts } from './options.ts'
+import { createUnread } from './outgoing.ts'
 import { createSessions, type Session, type Sessions } from './sessions.ts'
 
 /** Who a request is from, or why it is not served. */
@@ -42,7 +49,7 @@ export interface HttpDoorOptions extends DoorOptions {
 }
 
 export interface HttpDoor {
-  /** Answers one request whose body nobody has read. Never rejects; resolves when the answer was handed over. */
+  /** Answers one request whose body nobody has read. Never rejects; resolves when the answer was taken or the connection is gone. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Takes nothing new, lets running requests answer for a while, then stops them. */
   close(): Promise<void>
@@ -57,28 +64,36 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const allowed = (options.allowedHosts ?? LOOPBACK_HOSTS).map((host) => host.toLowerCase())
   const closing = new AbortController()
   const running = new Set<Promise<void>>()
+  const unread = createUnread(door.limits.maxUnreadBytes)
   let closed = false
 
+  const refuseLoad = (): HttpRefusal | undefined => {
+    const headers = { 'retry-after': '1' }
+    if (closed || running.size >= door.limits.maxInFlight) {
+      return { status: 503, message: 'too busy to take another request now', headers }
+    }
+    if (!unread.isFull()) return undefined
+    return { status: 503, message: 'too many bytes of answers are waiting to be read', headers }
+  }
   const visit = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const answer = openHttpAnswer(response, door.limits)
+    const answer = openHttpAnswer(response, door.limits, unread)
     const desk = { door, sessions, answer, closing: closing.signal }
-    try {
+    const read = async (): Promise<Reply> => {
       const refused =
-        closed || running.size >= door.limits.maxInFlight
-          ? {
-              status: 503,
-              message: 'too busy to take another request now',
-              headers: { 'retry-after': '1' },
-            }
-          : refuseOrigin(request.headers, allowed)
-      if (refused !== undefined) return answer.end(refusalReply(refused))
+        refuseLoad() ?? refuseRepeats(request.rawHeaders) ?? refuseOrigin(request.headers, allowed)
+      if (refused !== undefined) return refusalReply(refused)
       const who = await options.authenticate(request.headers)
-      if ('refused' in who) return answer.end(refusalReply(who.refused))
-      answer.end(await answerRequest(desk, request, who.principal))
+      if ('refused' in who) return refusalReply(who.refused)
+      return answerRequest(desk, request, who.principal)
+    }
+    try {
+      answer.end(await read())
     } catch (fault) {
       door.report(fault)
       answer.end(refusalReply({ status: 500, message: 'internal error' }))
     }
+    // An answer that nobody reads is one in flight.
+    await answer.over
   }
   return {
     handle: async (request, response) => {

@@ -50,8 +50,12 @@ export interface DoorLimits {
   readonly maxMessageBytes: number
   /** Silence while a request body arrives, milliseconds. Default 30 s. */
   readonly bodyIdleMs: number
-  /** Requests being answered at once, for the whole door. Default 1024. */
+  /** Requests being answered at once, for the whole door; an answer counts until its caller has taken it. Default 1024. */
   readonly maxInFlight: number
+  /** Answers over HTTP waiting to be read, bytes for the whole door; beyond it no request is taken. Default 256 MiB. */
+  readonly maxUnreadBytes: number
+  /** How long a caller over HTTP may take nothing of what is ready for it, milliseconds; then its connection is ended. Default 60 s. */
+  readonly writeIdleMs: number
   /** Items a page. Default 200. */
   readonly pageSize: number
   /** The longest a call is waited for, milliseconds. Default 10 min. */
@@ -105,6 +109,8 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxMessageBytes: 64 * 1024 * 1024,
   bodyIdleMs: 30_000,
   maxInFlight: 1024,
+  maxUnreadBytes: 256 * 1024 * 1024,
+  writeIdleMs: 60_000,
   pageSize: 200,
   callMs: 600_000,
   delegationWaitMs: 45_000,
