@@ -2,8 +2,10 @@
  * How a command reaches the store: through the process that owns it when there is one, else by owning it for a moment.
  */
 import { homedir, tmpdir } from 'node:os'
-import { answersAt, createSocketOperator } from '../gateway/admin/call-socket.ts'
+import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
+import { ComityError } from '../gateway/admin/errors.ts'
 import type { Live, LiveEvent, Operator } from '../gateway/admin/operator.ts'
+import type { SocketOwner } from '../gateway/admin/serve-socket.ts'
 import { type SocketPlace, socketPath } from '../gateway/admin/socket-path.ts'
 import type { Config } from '../gateway/config/config.ts'
 import { findConfig } from '../gateway/config/find-config.ts'
@@ -45,22 +47,69 @@ export function socketPlace(): SocketPlace {
   }
 }
 
-/** Opens a session; `close` it in every case. */
+/** How long a command waits for a process that owns the store and has other peers than those needed. */
+const PATIENCE_MS = 3_000
+/** The same for one that does not answer: it begins, or it is about to end. */
+const UNREACHED_PATIENCE_MS = 10_000
+/** In all, however many own the store one after another. */
+const LONGEST_WAIT_MS = 30_000
+const LOOK_AGAIN_MS = 40
+
+/**
+ * Opens a session; `close` it in every case.
+ *
+ * @throws ComityError `store_locked` when the store stays in use by a process that cannot be gone through.
+ */
 export async function openSession(needs: SessionNeeds): Promise<Session> {
   const config = configOf(needs.config)
   const socket = controlSocketOf(config)
-  if (await answersAt(socket)) {
-    return {
-      operator: createSocketOperator(socket),
-      config,
-      shared: true,
-      close: () => Promise.resolve(),
+  const started = performance.now()
+  let owner = ''
+  let since = started
+  for (;;) {
+    const there = await ownerAt(socket)
+    if (there !== undefined && hasPeers(there, needs.peers)) return sessionThrough(needs, there)
+    try {
+      return await ownSession(needs, config, socket)
+    } catch (error) {
+      if (!(error instanceof ComityError) || error.code !== 'store_locked') throw error
+      const now = performance.now()
+      // Its words name the process: commands that own the store one after another each get their time.
+      if (owner !== error.message) since = now
+      owner = error.message
+      const patience = there === undefined ? UNREACHED_PATIENCE_MS : PATIENCE_MS
+      if (now - since > patience || now - started > LONGEST_WAIT_MS) throw error
     }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
   }
+}
+
+function hasPeers({ peers }: SocketOwner, needed: SessionNeeds['peers']): boolean {
+  if (needed === 'none' || peers === 'all') return true
+  return needed !== 'all' && peers !== 'none' && needed.every((peer) => peers.includes(peer))
+}
+
+/** A session through the process that owns the store. One that ended before it was asked is done without. */
+function sessionThrough(needs: SessionNeeds, owner: SocketOwner): Session {
+  const config = configOf(needs.config)
+  let next: Promise<Session> | undefined
+  const otherwise = async (): Promise<Operator> => (await (next ??= openSession(needs))).operator
+  return {
+    operator: createSocketOperator(controlSocketOf(config), otherwise),
+    config,
+    shared: !owner.passing,
+    close: async () => {
+      await (await next)?.close()
+    },
+  }
+}
+
+async function ownSession(needs: SessionNeeds, config: Config, socket: string): Promise<Session> {
   const { openHost } = await import('../gateway/compose/host.ts')
   const host = await openHost({
     config,
     socket,
+    passing: true,
     peers: needs.peers,
     parentEnvironment: process.env,
   })

@@ -2,30 +2,44 @@
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
 import { ComityError, type ComityErrorCode, OwnerGone } from './errors.ts'
-import { RUN_HEADER } from './serve-socket.ts'
+import { RUN_HEADER, type SocketOwner } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
 
-/** An Operator whose every verb is asked of the process behind `path`. */
-export function createSocketOperator(path: string): Operator {
+/**
+ * An Operator whose every verb is asked of the process behind `path`.
+ *
+ * @param otherwise asked instead, when that process had ended before it could be asked. Default: that is an error.
+ */
+export function createSocketOperator(path: string, otherwise?: () => Promise<Operator>): Operator {
+  const askThere = async (verb: Verb, input: unknown, live: Live): Promise<unknown> => {
+    try {
+      return await ask(path, verb, input, live)
+    } catch (error) {
+      if (otherwise === undefined || !(error instanceof OwnerGone) || error.reached) throw error
+      const there = await otherwise()
+      const verbOf = there[verb] as (input: unknown, live: Live) => Promise<unknown>
+      return verbOf.call(there, input, live)
+    }
+  }
   const verbs = Object.keys(VERBS).map((verb) => [
     verb,
-    (input: unknown, live: Live) => ask(path, verb as Verb, input, live),
+    (input: unknown, live: Live) => askThere(verb as Verb, input, live),
   ])
   return Object.fromEntries(verbs) as Operator
 }
 
 /**
- * Whether a process answers at this socket.
+ * Which process answers at this socket.
  *
+ * @returns undefined when none does.
  * @throws ComityError `internal` when one holds it and says nothing: stopped, or hung.
  */
-export async function answersAt(path: string): Promise<boolean> {
+export async function ownerAt(path: string): Promise<SocketOwner | undefined> {
   return new Promise((resolve, reject) => {
     const probe = request(
       { socketPath: path, method: 'GET', path: '/', timeout: PROBE_MS },
       (response) => {
-        response.resume()
-        resolve(true)
+        readOwner(response).then(resolve, () => resolve(undefined))
       },
     )
     probe.on('timeout', () => {
@@ -34,9 +48,17 @@ export async function answersAt(path: string): Promise<boolean> {
       )
       probe.destroy()
     })
-    probe.on('error', () => resolve(false))
+    probe.on('error', () => resolve(undefined))
     probe.end()
   })
+}
+
+async function readOwner(response: IncomingMessage): Promise<SocketOwner> {
+  for await (const line of linesOf(response)) {
+    const said = JSON.parse(line) as Partial<SocketOwner>
+    return { peers: said.peers ?? 'all', passing: said.passing === true }
+  }
+  throw new Error('it said nothing')
 }
 
 const PROBE_MS = 5_000
@@ -66,7 +88,10 @@ function post(path: string, verb: Verb, run: string, body: Buffer): Promise<Inco
   }
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath: path, method: 'POST', path: `/${verb}`, headers }, resolve)
-    asked.on('error', (error) => reject(new OwnerGone(ACTS.has(verb), error)))
+    asked.on('error', (error: NodeJS.ErrnoException) => {
+      const reached = error.code !== 'ENOENT' && error.code !== 'ECONNREFUSED'
+      reject(new OwnerGone(reached && ACTS.has(verb), error, reached))
+    })
     asked.end(body)
   })
 }

@@ -3,6 +3,7 @@
  *
  * Approvals and pins go only this way. An answer is a stream of JSON lines: events, then one `result` or `error`.
  * `POST /stop` with a run's id calls that run off and lets it say what became of it; hanging up calls it off unheard.
+ * `GET /` says whom one would go through.
  */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { rmSync } from 'node:fs'
@@ -14,27 +15,49 @@ import { prepareSocketFolder } from './socket-path.ts'
 
 /** Names a run, so that it can be called off. */
 export const RUN_HEADER = 'x-comity-run'
+/** One exchange a connection, so that none is kept open by whoever has its answer. */
+const HEADERS = { 'content-type': 'application/x-ndjson', connection: 'close' }
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
+/** What the process behind a socket says of itself. */
+export interface SocketOwner {
+  /** Which peers it has: all, none, or these. */
+  readonly peers: 'all' | 'none' | readonly string[]
+  /** It ends with the command that it runs. */
+  readonly passing: boolean
+}
+
 export interface ControlSocket {
+  /** Takes nothing new and ends at once what runs. */
   close(): Promise<void>
+  /** Waits until nobody is served any more, and stops. */
+  drain(): Promise<void>
 }
 
 /** Listens; the caller already owns the store, so a socket left at `path` is a dead one. */
 export async function serveSocket(
-  path: string,
-  userId: number,
+  at: { readonly path: string; readonly userId: number },
+  owner: SocketOwner,
   operator: Operator,
   onFault: (error: unknown) => void,
 ): Promise<ControlSocket> {
+  const { path, userId } = at
   prepareSocketFolder(dirname(path), userId)
   rmSync(path, { force: true })
   const runs = new Map<string, AbortController>()
+  const serving = new Set<Promise<void>>()
   const server = createServer((request, response) => {
-    serve(operator, runs, request, response).catch((error: unknown) => {
-      onFault(error)
-      response.destroy()
-    })
+    if (request.method === 'GET' && request.url === '/') {
+      response.writeHead(200, HEADERS).end(`${JSON.stringify(owner)}\n`)
+      return
+    }
+    const served = serve(operator, runs, request, response)
+      .catch((error: unknown) => {
+        onFault(error)
+        response.destroy()
+      })
+      .finally(() => serving.delete(served))
+    serving.add(served)
   })
   await listenPrivately(server, path)
   return {
@@ -43,6 +66,15 @@ export async function serveSocket(
       server.closeAllConnections()
       await closed
       rmSync(path, { force: true })
+    },
+    async drain() {
+      // Served meanwhile: a store that is owned and cannot be reached keeps everybody waiting.
+      while (serving.size > 0) await Promise.allSettled(serving)
+      // Nobody finds it any more; whoever has connected already is taken in before it stops listening, and heard.
+      rmSync(path, { force: true })
+      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
 }
@@ -65,7 +97,7 @@ async function serve(
   const run = String(request.headers[RUN_HEADER] ?? '')
   if (request.url === '/stop') {
     runs.get(run)?.abort()
-    response.writeHead(204).end()
+    response.writeHead(204, { connection: 'close' }).end()
     return
   }
   const stop = new AbortController()
@@ -78,7 +110,7 @@ async function serve(
     signal: stop.signal,
     event: (event) => void response.write(`${JSON.stringify(event)}\n`),
   }
-  response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+  response.writeHead(200, HEADERS)
   let line: unknown
   try {
     line = { result: await act(operator, request, live) }

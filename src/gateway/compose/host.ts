@@ -39,6 +39,8 @@ export interface HostOptions {
   readonly config: Config
   /** Where the control socket lies; undefined serves none. */
   readonly socket?: string
+  /** It ends with the one command it is opened for: closing waits for what others do through it. */
+  readonly passing?: boolean
   /** Which peers are started: all, none, or these. */
   readonly peers: 'all' | 'none' | readonly string[]
   /** What stdio servers' minimal environment is chosen from. */
@@ -142,7 +144,8 @@ async function assemble(
     ...createRecordVerbs(parts),
   }
   const socket = await openSocket(options, operator, onFault)
-  if (socket !== undefined) closers.push(() => socket.close())
+  if (socket !== undefined)
+    closers.push(() => (options.passing === true ? socket.drain() : socket.close()))
   const announce = (url?: string): void => {
     servedAt = url
     store.announce({
@@ -299,9 +302,9 @@ async function openSocket(
   onFault: (what: string, error: unknown) => void,
 ): Promise<ControlSocket | undefined> {
   if (options.socket === undefined) return undefined
-  return serveSocket(options.socket, process.getuid?.() ?? 0, operator, (error) =>
-    onFault('control socket', error),
-  )
+  const at = { path: options.socket, userId: process.getuid?.() ?? 0 }
+  const owner = { peers: options.peers, passing: options.passing === true }
+  return serveSocket(at, owner, operator, (error) => onFault('control socket', error))
 }
 
 /** Last made, first closed; one that fails does not keep the others open. */
