@@ -60,7 +60,12 @@ export interface McpPeerOptions extends OfferOptions {
 /** A Peer that also tells what its server did against the protocol. */
 export interface McpPeer extends Peer {
   /** Undefined while not connected. */
-  counts(): LinkCounts | undefined
+  counts(): PeerCounts | undefined
+}
+
+export interface PeerCounts extends LinkCounts {
+  /** Progress and logs that their callers were too slow to take, since this process began. */
+  readonly droppedEvents: number
 }
 
 const DEFAULT_LIST_MS = 60_000
@@ -95,6 +100,7 @@ class ServerPeer implements McpPeer {
   readonly #listeners = new Set<() => void>()
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
+  #droppedEvents = 0
 
   constructor(config: McpPeerConfig, deps: McpPeerDeps, options: McpPeerOptions) {
     this.name = config.name
@@ -146,8 +152,9 @@ class ServerPeer implements McpPeer {
     return { state: 'failed', ...said, detail: problem }
   }
 
-  counts(): LinkCounts | undefined {
-    return this.#connection.current()?.link.counts()
+  counts(): PeerCounts | undefined {
+    const counts = this.#connection.current()?.link.counts()
+    return counts === undefined ? undefined : { ...counts, droppedEvents: this.#droppedEvents }
   }
 
   onChanged(listener: () => void): () => void {
@@ -221,7 +228,7 @@ class ServerPeer implements McpPeer {
       return refused('validation', 'unsupported', what)
     }
     const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now())
-    const events = createEventQueue(exchange)
+    const events = createEventQueue(exchange, () => (this.#droppedEvents += 1))
     try {
       return await this.#send(call, method, exchange, events, stop.signal, dispatched)
     } catch (error) {

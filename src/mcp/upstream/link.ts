@@ -29,8 +29,8 @@ export interface LinkRequest {
   /** Called once, just before bytes may leave. */
   readonly onSend?: () => void
   /**
-   * Progress and log notifications of this request, in order. A returned promise asks the link to
-   * read no further until it settles.
+   * Progress and log notifications of this request, in order. A returned promise asks to read no
+   * further until it settles; it is heeded where that holds back this request alone.
    */
   readonly onNotification?: (notification: RpcNotification) => void | Promise<void>
 }

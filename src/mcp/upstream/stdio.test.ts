@@ -333,6 +333,41 @@ describe('progress and logs', () => {
     expect(events).toHaveLength(201)
   })
 
+  test('a caller that takes no progress keeps no other waiting, and gets the newest', async () => {
+    const peer = openPeer(
+      inlineServer(`
+        serve({ 'tools/call': (m) => {
+          const progressToken = m.params._meta?.progressToken
+          for (let progress = 1; progressToken !== undefined && progress <= 5000; progress++) {
+            send({ method: 'notifications/progress', params: { progressToken, progress, message: 'x'.repeat(1000) } })
+          }
+          answer(m, { content: [] })
+        } })
+      `),
+    )
+    await peer.listing()
+    let read: () => void = () => undefined
+    const reading = new Promise<void>((resolve) => (read = resolve))
+    const slow = makeCall(
+      peer,
+      'pay',
+      {},
+      { params: '{"name":"x","_meta":{"progressToken":"theirs"}}', onEvent: () => reading },
+    )
+    await until('events are dropped', () => (peer.counts()?.droppedEvents ?? 0) > 0, 20_000)
+    const others = await Promise.all([1, 2, 3].map(() => makeCall(peer, 'pay')))
+    expect(others.map(({ outcome }) => outcome.state)).toEqual(Array(3).fill('completed'))
+    read()
+    const { outcome, events } = await slow
+    expect(outcome.state).toBe('completed')
+    const steps = events.map(({ params }) => (params as { progress: number }).progress)
+    expect(steps.at(-1)).toBe(5000)
+    expect(steps).toEqual(steps.toSorted((one, other) => one - other))
+    expect(steps.length + peer.counts()!.droppedEvents).toBe(5000)
+    // About one mebibyte, beside the one that was on its way.
+    expect(steps.length).toBeLessThan(1100)
+  })
+
   test('a caller that wants no progress costs the peer none', async () => {
     const peer = openPeer(
       inlineServer(

@@ -189,17 +189,11 @@ class StdioLink implements Link {
         if (!(error instanceof JsonFault)) throw error
       }
       if (owner === undefined) return this.#pending.addStray()
-      const wait = owner.onNotification?.(notification)
-      if (wait !== undefined) this.#pauseUntil(wait)
+      // Never paused for one caller: every other call's answer comes over the same pipe.
+      void owner.onNotification?.(notification)
       return
     }
     this.#listener(notification)
-  }
-
-  #pauseUntil(wait: Promise<void>): void {
-    this.#server.output.pause()
-    const resume = (): void => void this.#server.output.resume()
-    wait.then(resume, resume)
   }
 
   /** Requests to us exist in the session revisions only; we declared nothing but can be pinged. */
