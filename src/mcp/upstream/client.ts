@@ -285,6 +285,7 @@ class ServerPeer implements McpPeer {
       method: method.method,
       params,
       name: call.route.capability,
+      followRedirect: false,
       ...(annotated === undefined || method.method !== 'tools/call'
         ? {}
         : { paramHeaders: paramHeaderValues(annotated, call.arguments.value()) }),

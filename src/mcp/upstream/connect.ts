@@ -155,6 +155,7 @@ async function discover(link: Link, options: ConnectOptions, signal: AbortSignal
       method: 'server/discover',
       params,
       revision: MODERN_REVISION,
+      followRedirect: true,
       signal,
     })
     return answer.kind === 'result' ? readDiscover(link, answer) : readRefusal(answer)
@@ -218,7 +219,13 @@ async function initialize(
     capabilities: {},
     clientInfo: readValue(options.clientInfo),
   })
-  const answer = await link.request({ id: link.nextId(), method: 'initialize', params, signal })
+  const answer = await link.request({
+    id: link.nextId(),
+    method: 'initialize',
+    params,
+    followRedirect: true,
+    signal,
+  })
   if (answer.kind === 'error') {
     const said = `the server refused initialize with error ${answer.code}: ${answer.message.slice(0, 300)}`
     throw new LinkFailure('unreachable', false, `${said}${context}`)

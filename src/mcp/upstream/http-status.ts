@@ -20,8 +20,11 @@ export function statusFailure(status: number): LinkFailure {
     return new LinkFailure('unauthorized', true, `the server answered ${status}: ${what}`, options)
   }
   if (status >= 300 && status < 400) {
-    const what = 'redirects to another place are not followed: set `url:` to where it points'
-    return new LinkFailure('refused', true, `the server answered ${status}: ${what}`, options)
+    // 307 and 308 ask for the same message elsewhere. After 301, 302 and 303 a GET is usual: a page
+    // that shows what the POST did.
+    const reason = status === 307 || status === 308 ? 'refused' : 'unclear'
+    const what = 'it was not sent again to another place: set `url:` to where it points'
+    return new LinkFailure(reason, true, `the server answered ${status}: ${what}`, options)
   }
   if (REFUSED.has(status)) {
     return new LinkFailure(

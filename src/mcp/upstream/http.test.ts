@@ -315,6 +315,37 @@ describe('redirects', () => {
     expect(paths).toEqual(['/mcp', '/mcp/', '/mcp/'])
   })
 
+  test.each([
+    [307, { state: 'failed', ran: 'no' }],
+    [308, { state: 'failed', ran: 'no' }],
+    [300, { state: 'unknown', because: 'peer_unclear' }],
+    [301, { state: 'unknown', because: 'peer_unclear' }],
+    [302, { state: 'unknown', because: 'peer_unclear' }],
+    [303, { state: 'unknown', because: 'peer_unclear' }],
+  ])('a call answered %i is sent once, wherever it points', async (status, expected) => {
+    let calls = 0
+    const url = await listenModern((_message, response) => {
+      calls += 1
+      response.writeHead(status, { location: '/else' }).end()
+    })
+    const { outcome } = await makeCall(openPeer(http(url)), 'pay')
+    expect(outcome).toMatchObject(expected)
+    expect(outcome).toHaveProperty('detail', expect.stringContaining('set `url:`'))
+    expect(calls).toBe(1)
+  })
+
+  test('housekeeping is redirected once, not for ever', async () => {
+    const paths: string[] = []
+    const url = await listen((request, response) => {
+      paths.push(request.url ?? '')
+      response.writeHead(307, { location: `${request.url}x` }).end()
+    })
+    const { outcome } = await makeCall(openPeer(http(`${url}/a`)), 'pay')
+    expect(outcome).toMatchObject({ state: 'failed', ran: 'no', code: 'peer_unreachable' })
+    // The probe and the older greeting, each followed once.
+    expect(paths).toEqual(['/a', '/ax', '/ax', '/axx'])
+  })
+
   test('to another origin the credentials do not go', async () => {
     let visits = 0
     const other = await listen((_request, response) => {

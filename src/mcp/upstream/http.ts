@@ -1,8 +1,8 @@
 /**
  * The Streamable HTTP link: each message its own POST, answered as JSON or as an event stream.
  *
- * Headers are ours, rebuilt for every message; redirects are followed only within the origin and
- * only where the method is kept. A status without a message is never taken for "it did not run"
+ * Headers are ours, rebuilt for every message; redirects are followed for housekeeping only, within
+ * the origin, where the method is kept. A status without a message is never taken for "it did not run"
  * unless HTTP itself says that the request was not looked at.
  *
  * @source MCP 2026-07-28 and 2025-11-25, transports, Streamable HTTP; RFC 9110, 15.
@@ -42,7 +42,6 @@ export interface HttpOptions {
   readonly dispatcher?: Dispatcher
 }
 
-const MAX_REDIRECTS = 3
 const NOTIFY_TIMEOUT_MS = 10_000
 const NOISE_SAMPLES = 10
 
@@ -115,12 +114,12 @@ class HttpLink implements Link {
       if (!sent) request.onSend?.()
       sent = true
     }
-    for (let hop = 0; ; hop += 1) {
-      const answer = await this.#exchange(request, body, onSend)
-      if ('kind' in answer) return answer
-      if (hop < MAX_REDIRECTS && this.#follow(answer)) continue
-      throw this.#judge(answer)
+    let answer = await this.#exchange(request, body, onSend)
+    if (!('kind' in answer) && request.followRedirect && this.#follow(answer)) {
+      answer = await this.#exchange(request, body, onSend)
     }
+    if ('kind' in answer) return answer
+    throw this.#judge(answer)
   }
 
   async notify(method: string, params?: Uint8Array): Promise<void> {

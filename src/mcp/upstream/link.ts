@@ -24,6 +24,8 @@ export interface LinkRequest {
   readonly paramHeaders?: Readonly<Record<string, string>>
   /** Revision to speak before there is an agreement: the probe's. */
   readonly revision?: string
+  /** Housekeeping may be sent again to where 307 or 308 points within the origin, once; a call never is. HTTP only. */
+  readonly followRedirect: boolean
   /** Aborting cancels the request in the link's own form and rejects it. */
   readonly signal: AbortSignal
   /** Called once, just before bytes may leave. */
@@ -69,7 +71,7 @@ export type LinkFailureReason =
   | 'unreachable'
   /** 401 or 403. */
   | 'unauthorized'
-  /** Refused by the transport before the message was looked at (405, 413, 415, 429, redirect). */
+  /** Refused by the transport before the message was looked at (405, 413, 415, 429, 307, 308). */
   | 'refused'
   /** The server reads too slowly for what waits already: nothing was sent. */
   | 'congested'

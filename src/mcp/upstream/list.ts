@@ -199,7 +199,13 @@ class OneList {
         : { era: 'legacy' }
     const params = hopParams(undefined, hop, cursor === undefined ? {} : { cursor })
     try {
-      const answer = await link.request({ id: link.nextId(), method, params, signal: this.#signal })
+      const answer = await link.request({
+        id: link.nextId(),
+        method,
+        params,
+        followRedirect: true,
+        signal: this.#signal,
+      })
       if (answer.kind === 'result') return readPage(answer.bytes, answer.result, this.#list)
       if (optional === true && answer.code === RPC_ERRORS.methodNotFound) return 'absent'
       return unreadable(`error ${answer.code}: ${answer.message.slice(0, 300)}`, method)
