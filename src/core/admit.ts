@@ -41,9 +41,15 @@ export function idempotencyOf(digest: Digest, call: OutboundCall): Idempotency |
 /** What a twin is told: the first one's id, what is known of it, and how to go on. */
 export function twinOutcome(first: {
   readonly callId: string
+  readonly insistedBy?: string
   readonly openedAt: string
   readonly state: string
 }): Unknown {
+  const newest = first.insistedBy ?? first.callId
+  const again =
+    first.insistedBy === undefined
+      ? ''
+      : ` It was sent again as ${newest} already: look at that one.`
   const fate =
     first.state === 'unknown'
       ? 'it is not known whether it ran'
@@ -53,9 +59,9 @@ export function twinOutcome(first: {
     because: 'unsettled_twin',
     twinOf: first.callId,
     detail:
-      `not sent: an equal call (${first.callId}, ${first.openedAt}) is unsettled, ${fate}. ` +
+      `not sent: an equal call (${first.callId}, ${first.openedAt}) is unsettled, ${fate}.${again} ` +
       `Check at the peer what happened, then settle it: comity settle ${first.callId} --as ran|did-not-run. ` +
-      `To send all the same: _meta["comity/insist"] = "${first.callId}", or comity call --insist ${first.callId}.`,
+      `To send all the same: _meta["comity/insist"] = "${newest}", or comity call --insist ${newest}.`,
   }
 }
 

@@ -147,6 +147,26 @@ describe('ledger', () => {
     expect(await insisting('c2', 'c1')).toEqual({ kind: 'opened' })
   })
 
+  test('insisting on a call lets one through, however many try; the next one names that one', async () => {
+    await store.ledger.open(createOpening('c0'))
+    await store.ledger.settle('c0', SENT_NO_ANSWER, { barrier: true })
+    const insisting = (callId: string, insist: string) =>
+      store.ledger.open(createOpening(callId, { call: createCall(callId, { insist }) }))
+    const tries = Array.from({ length: 20 }, (_, index) => insisting(`c${index + 1}`, 'c0'))
+    const opened = await Promise.all(tries)
+    const twin = { kind: 'twin', callId: 'c0', insistedBy: 'c1', state: 'unknown' }
+    expect(opened.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
+    expect(opened[19]).toMatchObject(twin)
+
+    // Also once that one has ended and after a restart: the first is still unsettled.
+    await store.ledger.settle('c1', completed(), { barrier: true })
+    await reopen()
+    expect(await insisting('c30', 'c0')).toMatchObject(twin)
+    expect(await store.ledger.open(createOpening('c30'))).toMatchObject(twin)
+    expect(await insisting('c30', 'c1')).toEqual({ kind: 'opened' })
+    expect(await insisting('c31', 'c1')).toMatchObject({ ...twin, insistedBy: 'c30' })
+  })
+
   test('an idempotency key is one call, with its content, for good; a refused call holds none', async () => {
     const idempotency = { key: 'k'.repeat(64), digest: 'd'.repeat(64) }
     const other = { ...idempotency, digest: 'e'.repeat(64) }

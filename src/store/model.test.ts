@@ -47,18 +47,31 @@ interface Act {
   readonly key: number
   readonly read: boolean
   state: 'open' | 'caller_gone' | 'unknown' | 'settled'
+  insistedBy?: Act
 }
 
-/** The rule of the design, said again: the newest unsettled equal act, unless it is the one insisted on. */
-function expectedTwin(acts: readonly Act[], key: number, insist: string): Opened {
-  const twin = acts.findLast(
+/** The newest unsettled equal act. */
+function findTwin(acts: readonly Act[], key: number): Act | undefined {
+  return acts.findLast(
     (act) =>
       act.key === key && !act.read && (act.state === 'unknown' || act.state === 'caller_gone'),
   )
-  if (twin === undefined || twin.callId === insist) return { kind: 'opened' }
+}
+
+function newestOf(act: Act): Act {
+  return act.insistedBy === undefined ? act : newestOf(act.insistedBy)
+}
+
+/** The rule of the design, said again: it is the twin, unless the newest one sent in its place (or it) is insisted on. */
+function expectedTwin(acts: readonly Act[], key: number, insist: string): Opened {
+  const twin = findTwin(acts, key)
+  if (twin === undefined) return { kind: 'opened' }
+  const newest = newestOf(twin)
+  if (newest.callId === insist) return { kind: 'opened' }
   return {
     kind: 'twin',
     callId: twin.callId,
+    ...(newest === twin ? {} : { insistedBy: newest.callId }),
     openedAt: new Date(Date.UTC(2026, 10, 30)).toISOString(),
     state: twin.state === 'unknown' ? 'unknown' : 'open_caller_gone',
   }
@@ -82,7 +95,11 @@ test('the twin rule holds for every order of openings, losses, settlings', async
           )
           const expected = move.read ? { kind: 'opened' } : expectedTwin(acts, move.key, insist)
           expect(opened).toEqual(expected)
-          if (opened.kind === 'opened') acts.push({ callId, ...move, state: 'open' })
+          if (opened.kind !== 'opened') continue
+          const twin = move.read ? undefined : findTwin(acts, move.key)
+          const act: Act = { callId, ...move, state: 'open' }
+          acts.push(act)
+          if (twin !== undefined) newestOf(twin).insistedBy = act
           continue
         }
         const act = acts[move.call]

@@ -35,6 +35,8 @@ export type Opened =
   | {
       readonly kind: 'twin'
       readonly callId: string
+      /** The newest call that was sent in its place, by insisting: the one to insist on now. */
+      readonly insistedBy?: string
       readonly openedAt: string
       readonly state: 'unknown' | 'open_caller_gone'
     }

@@ -9,9 +9,10 @@ import type { OpenCommand, RefuseCommand } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
 import { spendApproval } from './approvals.ts'
 import { insertCallRow, parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './call-row.ts'
+import { newestInsisting, recordInsist } from './insists.ts'
 import { insertTask } from './task-row.ts'
 
-/** The newest unsettled equal act: whoever overrides that one knows of all before it. */
+/** The newest unsettled equal act: whoever overrides that one, or what was sent in its place, knows of all before it. */
 const NEWEST_TWIN = `SELECT call_id, opened_at, state FROM calls
   WHERE act_key = :actKey AND state IN ('unknown', 'caller_gone') AND side_effect = 1
   ORDER BY opened_seq DESC LIMIT 1`
@@ -24,7 +25,9 @@ export function openCall(writer: Writer, command: OpenCommand): Opened {
   if (known !== undefined && idempotency !== null)
     return readRecorded(parseCallRow(known), idempotency.digest)
   const twin = command.sideEffect ? writer.get(NEWEST_TWIN, { actKey: command.actKey }) : undefined
-  if (twin !== undefined && twin['call_id'] !== command.insist) return sayTwin(twin)
+  const newest = twin === undefined ? null : newestInsisting(writer, String(twin['call_id']))
+  if (twin !== undefined && newest !== null && newest !== command.insist)
+    return sayTwin(twin, newest)
   if (command.approvalId !== null && !spendApproval(writer, command.approvalId, command)) {
     return { kind: 'approval_spent' }
   }
@@ -45,6 +48,7 @@ export function openCall(writer: Writer, command: OpenCommand): Opened {
     idempotencyKey: idempotency?.key ?? null,
     idempotencyDigest: idempotency?.digest ?? null,
   })
+  if (newest !== null) recordInsist(writer, newest, command.callId)
   if (command.task !== null) insertTask(writer, command.task)
   return { kind: 'opened' }
 }
@@ -74,10 +78,12 @@ export function refuseCall(writer: Writer, command: RefuseCommand): void {
   })
 }
 
-function sayTwin(twin: Row): Opened {
+function sayTwin(twin: Row, newest: string): Opened {
+  const callId = String(twin['call_id'])
   return {
     kind: 'twin',
-    callId: String(twin['call_id']),
+    callId,
+    ...(newest === callId ? {} : { insistedBy: newest }),
     openedAt: new Date(Number(twin['opened_at'])).toISOString(),
     state: twin['state'] === 'unknown' ? 'unknown' : 'open_caller_gone',
   }
