@@ -120,21 +120,26 @@ test('a record that takes no more before the send is a refusal: nothing leaves',
   })
 })
 
-test('an approval that cannot be asked for is a refusal', async () => {
+test.each([
+  ['not_allowed', 'approval_required'],
+  ['store_unwritable', 'record_unwritable'],
+] as const)('an approval that cannot be asked for (%s) is a refusal: %s', async (fault, code) => {
   const house = await openCoreHouse({
     over: ({ approvals }) => ({
       approvals: {
         ...approvals,
-        request: () => Promise.reject(new ComityError('not_allowed', '1000 approvals wait')),
+        request: () => Promise.reject(new ComityError(fault, '250 approvals wait')),
       },
     }),
   })
   house.rules.effect = 'ask'
-  expect((await house.dispatch(toolCall(), exchangeOf().exchange)).outcome).toMatchObject({
+  const { outcome } = await house.dispatch(toolCall(), exchangeOf().exchange)
+  expect(outcome).toMatchObject({
     ran: 'no',
-    code: 'record_unwritable',
-    detail: expect.stringContaining('1000 approvals wait'),
+    code,
+    detail: expect.stringContaining('250 approvals wait'),
   })
+  expect(outcome).not.toHaveProperty('approvalId')
 })
 
 test("a call settled by hand while it runs still brings its caller the peer's word", async () => {

@@ -56,9 +56,11 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
     return await askForApproval(ports, call, decision, argumentsDigest)
   } catch (error) {
     if (!(error instanceof ComityError)) throw error
+    // Too many wait, or too much to show: the record is well, it is a person's attention that is short.
+    const code = error.code === 'not_allowed' ? 'approval_required' : 'record_unwritable'
     const outcome = refused(
       'policy',
-      'record_unwritable',
+      code,
       `this call needs a person's approval (${decision.rule}), which cannot be asked for now: ${error.message}; nothing was sent`,
     )
     return { kind: 'refused', outcome, argumentsDigest, decision }

@@ -309,6 +309,20 @@ describe('approvals', () => {
     expect(await round('c4', 'c1')).toEqual({ kind: 'approval_spent' })
   })
 
+  test('one principal’s waiting approvals do not keep another’s from being asked', async () => {
+    const ask = (principal: string, index: number) =>
+      store.approvals.request({ ...CASE, principal, digest: `${principal} ${index}` }, 60_000)
+    const asked = Array.from({ length: 300 }, (_, index) => ask('bob', index))
+    const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected')
+    expect(refused).toHaveLength(50)
+    expect(refused[0]).toMatchObject({
+      reason: { code: 'not_allowed', message: expect.stringContaining('250 approvals of bob') },
+    })
+    expect(await ask('alice', 0)).toMatchObject({ state: 'pending' })
+    clock.move(60_000)
+    expect(await ask('bob', 300)).toMatchObject({ state: 'pending' })
+  })
+
   test('an approval lapses, and cannot be answered then', async () => {
     const asked = await store.approvals.request(CASE, 1000)
     clock.move(1000)

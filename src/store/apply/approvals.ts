@@ -10,8 +10,8 @@ import { rowSum } from '../chain.ts'
 import type { ApprovalAnswerCommand, ApprovalRequestCommand } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
 
-/** Most approvals that may wait at one time. */
-export const MAX_PENDING = 1000
+/** Most approvals of one principal that may wait at one time, so that nobody keeps another's from being asked. */
+export const MAX_PENDING = 250
 /** Longest case, in characters of its JSON text. */
 export const MAX_CASE = 8_388_608
 /** How far a clock may step back before approvals lapse. */
@@ -98,9 +98,9 @@ export function requestApproval(writer: Writer, command: ApprovalRequestCommand)
     spentBy: null,
   }
   writer.run(
-    `INSERT INTO approvals (id, seq, digest, state, asked, asked_at, expires_at, answered_at, answered_by, spent_by, sum)
-     VALUES (:id, :seq, :digest, :state, :asked, :askedAt, :expiresAt, :answeredAt, :answeredBy, :spentBy, :sum)`,
-    { ...row, sum: sumOf(row) },
+    `INSERT INTO approvals (id, seq, digest, state, asked, asked_at, expires_at, answered_at, answered_by, spent_by, sum, principal)
+     VALUES (:id, :seq, :digest, :state, :asked, :askedAt, :expiresAt, :answeredAt, :answeredBy, :spentBy, :sum, :principal)`,
+    { ...row, sum: sumOf(row), principal: principalOf(command) },
   )
   return row
 }
@@ -113,15 +113,20 @@ function expectRoom(writer: Writer, command: ApprovalRequestCommand): void {
     )
   }
   const waiting = writer.get(
-    `SELECT count(*) AS waiting FROM approvals WHERE state = 'pending' AND expires_at > :now`,
-    { now: writer.now },
+    `SELECT count(*) AS waiting FROM approvals
+     WHERE state = 'pending' AND principal = :principal AND expires_at > :now`,
+    { now: writer.now, principal: principalOf(command) },
   )
   if (Number(waiting?.['waiting']) >= MAX_PENDING) {
     throw new ComityError(
       'not_allowed',
-      `${MAX_PENDING} approvals wait already: answer them (comity approvals) or let them expire`,
+      `${MAX_PENDING} approvals of ${clip(principalOf(command), 100)} wait already: a person answers them (comity approvals), or they expire`,
     )
   }
+}
+
+function principalOf(command: ApprovalRequestCommand): string {
+  return (JSON.parse(command.asked) as ApprovalCase).principal
 }
 
 /** A person's answer to a waiting approval. */
