@@ -125,6 +125,33 @@ test('another text, another digest, or a document that does not resolve is refus
   )
 })
 
+test('lines that the document does not have are not cited with those that it has', async () => {
+  const longer = { ...citation, lines: { start: 2, end: 99 } }
+  const delivered = [artifact('a.json', 'application/json', JSON.stringify(longer))]
+  const read = { text: 'two', digest: 'sha256:aa', truncated: false, lines: { start: 2, end: 2 } }
+  expect((await judgeWith(read).judge.judge(task, delivered)).reasons).toEqual([
+    'a.json: d/a.md lines 2-99: the document has only lines 2-2 there',
+  ])
+})
+
+test('a document named as a source is looked up by its digest, and once when a citation does it', async () => {
+  const other = { document: 'd/b.md', digest: 'sha256:bb' }
+  const { document, version, digest } = citation
+  const delivered = (...sources: readonly object[]): Artifact[] => [
+    artifact('a.json', 'application/json', JSON.stringify({ sources, citations: [citation] })),
+  ]
+  const read = { text: 'two', digest: 'sha256:aa' }
+  const covered = judgeWith(read)
+  const verdict = await covered.judge.judge(task, delivered({ document, version, digest }))
+  expect({ reasons: verdict.reasons, reads: covered.asked.length }).toEqual({
+    reasons: [],
+    reads: 1,
+  })
+  expect((await judgeWith(read).judge.judge(task, delivered(other))).reasons).toEqual([
+    "a.json: d/b.md: the document's digest is sha256:aa, cited as sha256:bb",
+  ])
+})
+
 test('no citation at all is refused: nothing can be verified', async () => {
   const { judge } = judgeWith({})
   expect(

@@ -11,7 +11,7 @@ import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { jsonTextOf, nativeOf } from '../../bridge/native-text.ts'
-import { type Citation, findCitations } from './citations.ts'
+import { type Citation, type Reference, findCitations } from './citations.ts'
 
 /** A judge of the embedding host: reasons to refuse, and what it looked at. */
 export type HostJudge = (
@@ -68,16 +68,25 @@ async function judgeCitations(
   // Judging is tried again later: that the resolver is away says nothing about the delivery.
   if (route === undefined)
     throw new Error(`acceptance resolves citations with ${resolveWith}, which is not there now`)
-  const { citations, faults } = findCitations(artifacts)
+  const { citations, references, faults } = findCitations(artifacts)
   const reasons = [...faults]
   if (citations.length === 0) reasons.push('no citation in any artifact: nothing can be verified')
-  await eachAtOnce(citations, async ({ citation, where }) => {
-    const refusal = await resolveCitation(ports, task, route, citation)
-    if (refusal !== undefined) reasons.push(`${where}: ${sayCitation(citation)}: ${refusal}`)
+  const named = [
+    ...citations.map(({ citation, where }) => ({ source: citation, where })),
+    ...references.map(({ reference, where }) => ({ source: reference, where })),
+  ]
+  await eachAtOnce(named, async ({ source, where }) => {
+    const refusal = await resolveSource(ports, task, route, source)
+    if (refusal !== undefined) reasons.push(`${where}: ${saySource(source)}: ${refusal}`)
   })
   return {
     reasons,
-    checks: [`${citations.length} citations resolved through ${resolveWith} to the same bytes`],
+    checks: [
+      `${citations.length} citations resolved through ${resolveWith} to the same bytes`,
+      ...(references.length === 0
+        ? []
+        : [`${references.length} documents named as sources have the digest given`]),
+    ],
   }
 }
 
@@ -96,16 +105,16 @@ async function eachAtOnce<T>(items: readonly T[], act: (item: T) => Promise<void
   if (fault !== undefined) throw fault.reason
 }
 
-async function resolveCitation(
+async function resolveSource(
   ports: JudgePorts,
   task: TaskRecord,
   route: Route,
-  citation: Citation,
+  source: Citation | Reference,
 ): Promise<string | undefined> {
   const args = jsonTextOf({
-    document: citation.document,
-    ...(citation.version === undefined ? {} : { version: citation.version }),
-    lines: citation.lines,
+    document: source.document,
+    ...(source.version === undefined ? {} : { version: source.version }),
+    ...('lines' in source ? { lines: source.lines } : {}),
   })
   const { outcome } = await ports.dispatch(
     {
@@ -125,10 +134,10 @@ async function resolveCitation(
       can: CANNOT_BE_ASKED,
     },
   )
-  return compare(outcome, citation)
+  return compare(outcome, source)
 }
 
-function compare(outcome: Outcome, citation: Citation): string | undefined {
+function compare(outcome: Outcome, source: Citation | Reference): string | undefined {
   if (outcome.state === 'failed' && isFaultOfCitation(outcome))
     return `does not resolve (${outcome.detail})`
   if (outcome.state !== 'completed') {
@@ -142,11 +151,19 @@ function compare(outcome: Outcome, citation: Citation): string | undefined {
   if (outcome.toolError)
     return `does not resolve (${result.content?.[0]?.text ?? 'no reason given'})`
   const read = result.structuredContent ?? {}
+  if (read['digest'] !== source.digest)
+    return `the document's digest is ${String(read['digest'])}, cited as ${source.digest}`
+  return 'quote' in source ? compareQuote(read, source) : undefined
+}
+
+function compareQuote(read: Record<string, unknown>, citation: Citation): string | undefined {
   if (read['truncated'] === true) return 'is longer than one read of the document'
-  if (read['digest'] !== citation.digest)
-    return `the document's digest is ${String(read['digest'])}, cited as ${citation.digest}`
   if (read['text'] !== citation.quote)
     return `the quote is not what stands there: ${JSON.stringify(String(read['text']).slice(0, 120))}`
+  // A read ends with the document: lines that it does not have are not cited with what it has.
+  const lines = read['lines'] as Partial<Citation['lines']> | undefined
+  if (typeof lines?.end === 'number' && lines.end !== citation.lines.end)
+    return `the document has only lines ${lines.start}-${lines.end} there`
   return undefined
 }
 
@@ -166,6 +183,8 @@ function isFaultOfCitation({ origin, code, ran }: Failed): boolean {
   }
 }
 
-function sayCitation({ document, lines }: Citation): string {
-  return `${document} lines ${lines.start}-${lines.end}`
+function saySource(source: Citation | Reference): string {
+  return 'lines' in source
+    ? `${source.document} lines ${source.lines.start}-${source.lines.end}`
+    : source.document
 }
