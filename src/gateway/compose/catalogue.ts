@@ -94,6 +94,8 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     },
     async resolve(kind, exposed, principal) {
       const found = lookUp(state, kind, exposed, principal)
+      // What a peer offers since is there for the next to ask; a name that is none costs its caller no wait.
+      if (found === undefined) slots.renew()
       if (found !== undefined || state.slots.every((slot) => slot.done)) return found
       await slots.settledOnce(patience.firstMs)
       return lookUp(state, kind, exposed, principal)
