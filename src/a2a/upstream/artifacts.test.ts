@@ -139,6 +139,36 @@ describe('bounds', () => {
     expect(taken.chunks.map(({ artifactId, parts }) => [artifactId, parts.length])).toEqual([
       ['a', 0],
       ['b', 1],
+      ['comity:not-kept', 0],
+    ])
+  })
+
+  it('more artifacts than are kept stand as one without content, once, and are not accepted', async () => {
+    const first = takeSnapshot([chunk('a', '1'), chunk('b', '2'), chunk('c', '3')], limits)
+    expect(first.chunks[2]).toEqual({
+      artifactId: 'comity:not-kept',
+      name: 'more than 2 artifacts came, the others are not kept',
+      append: false,
+      last: true,
+      parts: [],
+    })
+    expect(takeChunk(first.taken, chunk('d', '4'), limits).chunk).toBeUndefined()
+    // No artifact of the agent's can take its place.
+    expect(takeChunk(first.taken, chunk('comity:not-kept', '5'), limits).chunk).toBeUndefined()
+    expect(takeChunk(first.taken, chunk('b', '6'), limits).chunk?.parts).toHaveLength(1)
+
+    const events = Array.from({ length: 1100 }, (_, index) => ({
+      artifactUpdate: {
+        taskId: 'T1',
+        contextId: 'X1',
+        artifact: { artifactId: `m${index}`, parts: [{ text: 'x' }] },
+        lastChunk: true,
+      },
+    }))
+    const seen = await followEvents(events, undefined)
+    expect(seen.records).toHaveLength(1001)
+    expect(judgeRecords(seen.records, {})).toEqual([
+      { reason: 'empty', name: 'more than 1000 artifacts came, the others are not kept' },
     ])
   })
 })

@@ -2,7 +2,8 @@
  * Artifacts of a remote task in core's words: one rule for live chunks and for snapshots.
  *
  * Pure. `append` to an id never seen is passed on as it is, and core marks the artifact `headless`;
- * one that grows past the limit is emptied and stays so, so that it is visible and never accepted.
+ * one that grows past the limit is emptied and stays so, so that it is visible and never accepted;
+ * those beyond the count stand as one without content, for the same reason.
  * Data parts keep the text they were received as.
  *
  * @source A2A 1.0.1, 4.2.2 (append to an unknown id is open in the text)
@@ -28,6 +29,9 @@ export type Taken = ReadonlyMap<string, { readonly bytes: number; readonly refus
 /** Nothing taken yet. */
 export const NOTHING_TAKEN: Taken = new Map()
 
+/** Stands for all artifacts beyond the count. */
+const NOT_KEPT = 'comity:not-kept'
+
 /** Applies the bounds to one chunk. */
 export function takeChunk(
   taken: Taken,
@@ -36,8 +40,9 @@ export function takeChunk(
 ): { readonly taken: Taken; readonly chunk: ArtifactChunk | undefined } {
   const known = taken.get(chunk.artifactId)
   if (known?.refused === true && chunk.append) return { taken, chunk: undefined }
-  // An artifact beyond the count has no row to show it in; the ones before it stay whole.
-  if (known === undefined && taken.size >= limits.maxArtifacts) return { taken, chunk: undefined }
+  // The ones before it stay whole.
+  const isBeyond = known === undefined && taken.size >= limits.maxArtifacts
+  if (isBeyond || chunk.artifactId === NOT_KEPT) return tellNotKept(taken, limits)
   const size = chunk.parts.reduce((sum, part) => sum + partBytes(part), 0)
   const bytes = (chunk.append ? (known?.bytes ?? 0) : 0) + size
   let others = 0
@@ -45,6 +50,21 @@ export function takeChunk(
   const refused = others + bytes > limits.maxBytes
   const next = new Map(taken).set(chunk.artifactId, { bytes: refused ? 0 : bytes, refused })
   return { taken: next, chunk: refused ? { ...chunk, append: false, parts: [] } : chunk }
+}
+
+/** Once a task: it has no content, so that whoever judges what was handed over does not take it for whole. */
+function tellNotKept(taken: Taken, limits: ArtifactLimits): ReturnType<typeof takeChunk> {
+  if (taken.has(NOT_KEPT)) return { taken, chunk: undefined }
+  return {
+    taken: new Map(taken).set(NOT_KEPT, { bytes: 0, refused: true }),
+    chunk: {
+      artifactId: NOT_KEPT,
+      name: `more than ${limits.maxArtifacts} artifacts came, the others are not kept`,
+      append: false,
+      last: true,
+      parts: [],
+    },
+  }
 }
 
 /** Applies the bounds to a snapshot, which replaces everything taken before. */
