@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
@@ -31,6 +31,18 @@ test('a second process is refused with the first one and the way to it; a killed
   expect(readOwner(folder.file)).toMatchObject({ pid: process.pid })
   await store.close()
   expect(readOwner(folder.file)).toBeUndefined()
+})
+
+test('a disk that takes no owner file is told as such, and the lock is free again', async () => {
+  // Stands in for a full disk, which a test cannot make without a mount.
+  mkdirSync(`${folder.file}.owner.json.new`, { recursive: true })
+  await expect(openStore({ file: folder.file, clock })).rejects.toMatchObject({
+    code: 'store_unwritable',
+    message: expect.stringMatching(/owner\.json cannot be written \(.+\): free space/),
+  })
+  rmdirSync(`${folder.file}.owner.json.new`)
+  const store = await openStore({ file: folder.file, clock })
+  await store.close()
 })
 
 test('two openers in one process: the second is refused, and the first works on', async () => {

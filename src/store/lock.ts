@@ -31,7 +31,7 @@ const MAX_OWNER_FILE = 8192
 /**
  * Takes the store for this process.
  *
- * @throws ComityError `store_locked` naming the owner and how to reach it.
+ * @throws ComityError `store_locked` naming the owner and how to reach it; `store_unwritable` when the disk refuses.
  */
 export function lockStore(file: string, now: number): StoreLock {
   const path = `${file}.lock`
@@ -45,7 +45,12 @@ export function lockStore(file: string, now: number): StoreLock {
     throw new ComityError('store_unwritable', `the lock ${path} cannot be taken`, { cause: error })
   }
   const owner: StoreOwner = { pid: process.pid, since: new Date(now).toISOString() }
-  writeOwner(file, owner)
+  try {
+    writeOwner(file, owner)
+  } catch (error) {
+    db.close()
+    throw error
+  }
   return {
     announce: (ways) => writeOwner(file, { ...owner, ...ways }),
     release: () => {
@@ -108,10 +113,19 @@ function ownerFileOf(file: string): string {
 
 function writeOwner(file: string, owner: StoreOwner): void {
   const path = ownerFileOf(file)
-  // Renamed into place: a reader never sees half of it.
-  writeFileSync(`${path}.new`, `${JSON.stringify(owner)}\n`, { mode: 0o600 })
-  chmodSync(`${path}.new`, 0o600)
-  renameSync(`${path}.new`, path)
+  try {
+    // Renamed into place: a reader never sees half of it.
+    writeFileSync(`${path}.new`, `${JSON.stringify(owner)}\n`, { mode: 0o600 })
+    chmodSync(`${path}.new`, 0o600)
+    renameSync(`${path}.new`, path)
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message : String(cause)
+    throw new ComityError(
+      'store_unwritable',
+      `${path} cannot be written (${words}): free space or make its folder writable, then try again`,
+      { cause },
+    )
+  }
 }
 
 function parseOwner(file: string): StoreOwner | undefined {
