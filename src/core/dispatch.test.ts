@@ -235,6 +235,17 @@ test('a fault before anything left is failed and never ran; after that nobody kn
   expect(insisted.outcome).toMatchObject({ because: 'sent_no_answer' })
 })
 
+test('an act whose caller was gone before it left is a twin already for one that is opened right behind it', async () => {
+  const house = await openCoreHouse({ call: () => Promise.resolve(completed()) })
+  const { exchange } = exchangeOf()
+  const [first, second] = await Promise.all([
+    house.dispatch(toolCall(), { ...exchange, onGone: (listener) => listener() }),
+    house.dispatch(toolCall(), exchangeOf().exchange),
+  ])
+  expect(first.outcome).toMatchObject({ state: 'completed' })
+  expect(second.outcome).toMatchObject({ because: 'unsettled_twin', twinOf: first.callId })
+})
+
 test('an act whose caller is gone is the twin of the next equal one; two that wait are two', async () => {
   const arrived = [deferred(), deferred()]
   const goOn = deferred()

@@ -49,7 +49,7 @@ export function createDispatch(ports: DispatchPorts): {
   const delegate: Delegate = async (call, exchange) => {
     const outbound = admit(ports, call)
     const task = isTask(outbound) ? newTask(ports, outbound) : undefined
-    const opened = await openCall(ports, outbound, task)
+    const opened = await openCall(ports, outbound, { task, exchange })
     if ('refused' in opened && opened.earlier !== undefined)
       return delegatedEarlier(ports, outbound, opened.earlier, opened.refused)
     if ('refused' in opened) {
@@ -147,7 +147,6 @@ async function send(
     ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: translated.dropped } })
   }
   let left = false
-  exchange.onGone?.(() => ports.ledger.callerGone(call.callId))
   return upstream
     .call(translated.call, exchange, (facts) => {
       left = true

@@ -29,7 +29,7 @@ export type Passed = Extract<GateVerdict, { kind: 'pass' }>
 export async function openCall(
   ports: RecordPorts,
   call: OutboundCall,
-  task?: TaskRecord,
+  over: { readonly task?: TaskRecord | undefined; readonly exchange?: Exchange } = {},
 ): Promise<
   { readonly refused: Outcome; readonly earlier?: Earlier } | { readonly passed: Passed }
 > {
@@ -41,7 +41,7 @@ export async function openCall(
     ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
     return { refused: verdict.outcome }
   }
-  const opened = await open(ports, call, verdict, { task, idempotency })
+  const opened = await open(ports, call, verdict, { ...over, idempotency })
   if (opened.kind === 'opened') return { passed: verdict }
   if (opened.kind === 'recorded' || opened.kind === 'key_conflict') return sayRecorded(opened)
   const outcome = notOpened(opened)
@@ -55,13 +55,14 @@ async function open(
   call: OutboundCall,
   { argumentsDigest, decision, approvalId }: Passed,
   more: {
-    readonly task: TaskRecord | undefined
+    readonly task?: TaskRecord | undefined
     readonly idempotency: Idempotency | undefined
+    readonly exchange?: Exchange
   },
 ): Promise<Opened> {
-  const { task, idempotency } = more
+  const { task, idempotency, exchange } = more
   try {
-    return await ports.ledger.open({
+    const opened = ports.ledger.open({
       call,
       argumentsDigest,
       actKey: actKey(ports.digest, call),
@@ -72,6 +73,9 @@ async function open(
       ...(task === undefined ? {} : { task }),
       ...(idempotency === undefined ? {} : { idempotency }),
     })
+    // Right behind it, not after it: an equal call may be opened in the very commit that this one waits for.
+    exchange?.onGone?.(() => ports.ledger.callerGone(call.callId))
+    return await opened
   } catch (error) {
     // The record may also take no more for a reason of its own: too large, too many.
     if (error instanceof ComityError) return { kind: 'unwritable', detail: error.message }

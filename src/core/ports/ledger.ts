@@ -52,7 +52,7 @@ export interface LedgerEvent {
 export interface Ledger {
   /** The opened call that this key was given to, refused ones left out; asked before the gate, which a call passes once. */
   recorded(idempotency: Idempotency): Promise<Recorded | undefined>
-  /** One atomic unit: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
+  /** One atomic unit, taken in order as it is called: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
   open(opening: Opening): Promise<Opened>
   /** A call stopped at the gate: written, ordered, joins the next group commit. */
   refuse(
@@ -65,7 +65,7 @@ export interface Ledger {
   note(callId: string, event: LedgerEvent): void
   /** As `note`, durable when it resolves: an answer or a cancel is on record before it leaves. */
   record(callId: string, event: LedgerEvent): Promise<void>
-  /** The caller of an open call went away: from now on an equal act is its twin. */
+  /** The caller of an open call went away: from now on an equal act is its twin. May be said while `open` is under way; holds for what is opened after it. */
   callerGone(callId: string): void
   /**
    * Entry and task row in one unit. Durable when it resolves if `barrier`, else it resolves at once.
