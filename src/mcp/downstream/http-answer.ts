@@ -58,9 +58,16 @@ export function openHttpAnswer(
     clearTimeout(patience)
     clearInterval(keepAlive)
   }
-  response.once('close', () => {
+  const leave = (): void => {
     stopTimers()
     if (!ended) closed.abort('caller_canceled')
+  }
+  // The end of what it sends is seen a turn before the close, in time for an equal request that came right behind it.
+  const { socket } = response
+  socket?.once('end', leave)
+  response.once('close', () => {
+    socket?.off('end', leave)
+    leave()
   })
   response.on('error', () => undefined)
   return {
