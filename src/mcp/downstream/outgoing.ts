@@ -3,6 +3,7 @@
  * counts for the whole door until it is taken, and a caller who takes nothing for too long is given up.
  */
 import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 
 /** What is handed to a socket at once, bytes: one who takes less than this in `writeIdleMs` is given up. */
 const PIECE = 16 * 1024
@@ -80,9 +81,11 @@ export function openOutgoing(
       response.end(piece)
       return
     }
-    response.write(piece, () => {
+    response.write(piece, (error) => {
       sending = false
       if (finished) return
+      // The connection is gone, and says so before it says `close`: what is said now goes nowhere.
+      if (error !== undefined && error !== null) return finish()
       count(-(piece?.length ?? 0))
       sendNext()
     })
@@ -94,7 +97,9 @@ export function openOutgoing(
     over: over.promise,
     isWaiting: () => waiting > 0,
     write: (bytes) => {
-      if (ended || finished) return undefined
+      // A peer that goes on at once would keep `close` from ever being heard.
+      if (finished) return setImmediate()
+      if (ended) return undefined
       queue.push(bytes)
       count(bytes.length)
       sendNext()
