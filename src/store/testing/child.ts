@@ -1,7 +1,7 @@
 /**
  * A program to be killed. Says on stdout what the store has acknowledged, and nothing before that.
  *
- * node child.ts <file> acts | work | hold | states
+ * node child.ts <file> acts | few | work | hold | states
  */
 import { writeSync } from 'node:fs'
 
@@ -37,6 +37,7 @@ const CASE: ApprovalCase = {
 const store = await openStore({ file, clock: Date })
 
 if (mode === 'acts') await Promise.all(Array.from({ length: 6 }, (_, lane) => act(lane)))
+if (mode === 'few') await actOften(0, 10)
 if (mode === 'work') await Promise.all(Array.from({ length: 4 }, (_, lane) => work(lane)))
 if (mode === 'states') await makeStates()
 if (mode === 'hold') {
@@ -45,9 +46,13 @@ if (mode === 'hold') {
 }
 setInterval(() => undefined, 60_000)
 
-/** Opens and settles one act after another, for ever. */
-async function act(lane: number): Promise<void> {
-  for (let round = 0; ; round += 1) {
+/** Opens and settles one act after another. */
+function act(lane: number): Promise<void> {
+  return actOften(lane, Number.POSITIVE_INFINITY)
+}
+
+async function actOften(lane: number, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) {
     const callId = `c-${lane}-${round}`
     await store.ledger.open(createOpening(callId, { actKey: callId }))
     say(`opened ${callId}`)
