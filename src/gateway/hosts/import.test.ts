@@ -427,6 +427,14 @@ describe('undo', () => {
     expect(loadConfig(configFile, { HOME: home }).names).toBe('as-is')
   })
 
+  test('an entry with a key that no config can have stays in the host file', () => {
+    const odd = '{"command":"x","env":{"__proto__":""}}'
+    put(paths().cursor, `{"mcpServers":{"a":${odd},"b":{"command":"y"}}}`)
+    const made = plan()
+    expect(made.servers.map((server) => server.name)).toEqual(['b'])
+    expect(made.hosts.flatMap((host) => host.left)).toMatchObject([{ name: 'a' }])
+  })
+
   test('whatever stands in a host file, import and undo give its bytes back', () => {
     const json = fc.oneof(
       fc.string(),

@@ -24,6 +24,11 @@ export interface TakenServer {
   readonly notes: readonly string[]
 }
 
+function hasProtoKey(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey)
+}
+
 /**
  * @param name a peer's name, no other server's in any case.
  * @returns `left` with the reason when the entry stays in the host's file.
@@ -32,6 +37,8 @@ export function takeServer(name: string, value: unknown): TakenServer | { readon
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { left: 'it is no JSON object' }
   }
+  if (hasProtoKey(value))
+    return { left: 'a key of it is called __proto__, which no config can have' }
   const given = value as Readonly<Record<string, unknown>>
   const secrets: SecretFile[] = []
   const keep = (key: string, text: string): string => {
