@@ -4,6 +4,7 @@
  * `Ledger.open` comes before the send and is durable for acts with effects; from `dispatched` on, silence is `unknown`.
  * Old work (answers, cancels, news of tasks) is resume's; it may call this file, never the reverse.
  */
+import { gateQuestions } from './gate-questions.ts'
 import type { Delegate, Delegated, Dispatch, Dispatched } from './ports/doors.ts'
 import type { Tasks } from './ports/tasks.ts'
 import type { Translator } from './ports/translator.ts'
@@ -148,7 +149,7 @@ async function send(
   }
   let left = false
   return upstream
-    .call(translated.call, exchange, (facts) => {
+    .call(translated.call, gateQuestions(ports, call, exchange), (facts) => {
       left = true
       ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
     })

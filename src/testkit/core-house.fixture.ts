@@ -18,7 +18,7 @@ import type { Handle, Outcome } from '../core/words/outcome.ts'
 import type { PinState } from '../core/words/pin.ts'
 import type { Decision } from '../core/words/policy.ts'
 import type { Principal } from '../core/words/principal.ts'
-import { CANNOT_BE_ASKED } from '../core/words/question.ts'
+import { CANNOT_BE_ASKED, type QuestionKind } from '../core/words/question.ts'
 import type { Route } from '../core/words/route.ts'
 import { openStore } from '../store/open-sqlite.ts'
 import type { Store } from '../store/store.ts'
@@ -34,6 +34,8 @@ export interface Rules {
   effect: Decision['effect']
   risk: Decision['risk']
   version: string
+  /** By kind of question; allowed when left out. */
+  questions: Partial<Record<QuestionKind, Decision['effect']>>
 }
 
 export interface CoreHouse {
@@ -71,6 +73,7 @@ export async function openCoreHouse(script: CoreScript = {}): Promise<CoreHouse>
     effect: 'allow',
     risk: 'write',
     version: 'rules-1',
+    questions: {},
   }
   const asked: string[] = []
   const made = portsOf(store, rules, asked, script)
@@ -92,6 +95,13 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
         const { effect, risk, version } = rules
         return { effect, rule: 'rules[0]', version, risk, approvalTtlMs: 60_000 }
       },
+      decideQuestion: (_principal, _route, kind) => ({
+        effect: rules.questions[kind] ?? 'allow',
+        rule: 'rules[1]',
+        version: rules.version,
+        risk: 'read',
+        approvalTtlMs: 60_000,
+      }),
     },
     pins: { state: () => (asked.push('pin'), rules.pin) },
     argumentCheck: { check: () => (asked.push('arguments'), rules.faults) },

@@ -165,6 +165,9 @@ function createCore(store: Store, upstream: Upstream) {
   const ports: DispatchPorts = {
     policy: {
       visible: isVisible,
+      decideQuestion: () => {
+        throw new Error('no peer asks here')
+      },
       decide: (_principal, { capability }) => ({
         effect: capability === SKILLS.forbid ? 'deny' : capability === SKILLS.ask ? 'ask' : 'allow',
         rule: `rules[0] docs/${capability}`,

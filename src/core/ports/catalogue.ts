@@ -3,6 +3,7 @@ import type { CapabilityKind } from '../words/capability.ts'
 import type { JsonText } from '../words/native.ts'
 import type { Principal } from '../words/principal.ts'
 import type { Route } from '../words/route.ts'
+import type { PeerFeatures, PeerQuery, QueryAnswer } from './peer.ts'
 
 export type ListKind = Exclude<CapabilityKind, 'agent'>
 
@@ -32,4 +33,14 @@ export interface Catalogue {
   instructions(principal: Principal): Promise<string | undefined>
   /** Calls back when lists changed; returns the way to stop. */
   onChanged(listener: (kind: ListKind) => void): () => void
+  /** What the peers that this principal may know of support beyond lists and calls; present when peers can. */
+  features?(principal: Principal): Promise<PeerFeatures>
+  /**
+   * Asks the peer behind a route something that is no act: completion, a method of an extension.
+   *
+   * @throws ComityError `not_allowed` saying why that peer cannot be asked.
+   */
+  query?(route: Route, query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
+  /** Calls back when the peer says that this resource changed, with the URI as callers know it; returns the way to stop. */
+  watch?(route: Route, listener: (exposedUri: string) => void): () => void
 }

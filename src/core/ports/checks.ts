@@ -4,12 +4,15 @@ import type { JsonText } from '../words/native.ts'
 import type { PinState } from '../words/pin.ts'
 import type { Decision } from '../words/policy.ts'
 import type { Principal } from '../words/principal.ts'
+import type { QuestionKind } from '../words/question.ts'
 import type { Route } from '../words/route.ts'
 
 export interface PolicyCheck {
   /** A capability no rule could ever allow this principal is not shown and not known. */
   visible(principal: Principal, route: Route): boolean
   decide(principal: Principal, route: Route, args: JsonText): Decision
+  /** Whether this peer, at work on a call by this route, may ask: rules match it as the capability `?<kind>`. */
+  decideQuestion(principal: Principal, route: Route, kind: QuestionKind): Decision
 }
 
 export interface PinCheck {

@@ -1,6 +1,6 @@
 /** A peer as the catalogue and people see it: what it offers, what was left out, how it was reached. Housekeeping. */
 import type { Capability, LeftOut } from '../words/capability.ts'
-import type { Protocol } from '../words/native.ts'
+import type { JsonText, Native, Protocol } from '../words/native.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface PeerListing {
@@ -10,7 +10,33 @@ export interface PeerListing {
   readonly instructions?: string
   /** How long this may stand for what the peer offers, milliseconds. Left out: until `onChanged`. */
   readonly freshForMs?: number
+  readonly features?: PeerFeatures
 }
+
+/** What a peer supports beyond its lists. */
+export interface PeerFeatures {
+  readonly completions: boolean
+  /** Updates of single resources. */
+  readonly subscribe: boolean
+  readonly logging: boolean
+  /** Extensions by identifier, with the settings the peer gave. */
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
+/** A request that is no act: nothing runs by it, so it is guarded and counted, not recorded. */
+export interface PeerQuery {
+  /** The protocol's method name. */
+  readonly method: string
+  /** The params for the peer, its own names and URIs in them, without this hop's metadata. */
+  readonly params: JsonText
+  /** Value of the header that mirrors a name, where the method has one. */
+  readonly name?: string
+}
+
+/** The peer's own result or error object. */
+export type QueryAnswer =
+  | { readonly kind: 'result'; readonly native: Native }
+  | { readonly kind: 'error'; readonly native: Native }
 
 export interface PeerReport {
   readonly state: 'starting' | 'ready' | 'failed' | 'disabled'
@@ -37,5 +63,11 @@ export interface Peer {
   report(): PeerReport
   /** Calls back when what it offers may have changed; returns the way to stop. */
   onChanged(listener: () => void): () => void
+  /** @throws Error saying why it cannot be asked. */
+  query?(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
+  /** Calls back when the peer says that the resource, or one below it, changed: with that one's URI. Returns the way to stop. */
+  watch?(uri: string, listener: (uri: string) => void): () => void
+  /** Ends a pause after failures and starts or reaches it anew. */
+  restart?(): Promise<void>
   close(): Promise<void>
 }

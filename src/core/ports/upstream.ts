@@ -2,7 +2,7 @@
 import type { OutboundCall } from '../words/call.ts'
 import type { Native } from '../words/native.ts'
 import type { Handle, Outcome } from '../words/outcome.ts'
-import type { CallerCan } from '../words/question.ts'
+import type { Answer, CallerCan, Question } from '../words/question.ts'
 import type { TaskNews } from '../words/task.ts'
 
 export type CallEvent =
@@ -24,6 +24,13 @@ export interface Exchange {
   emit(event: CallEvent): void | Promise<void>
   /** What may be declared to the peer for this call. */
   readonly can: CallerCan
+  /**
+   * Asks the one for whom the call runs, while it runs. Never rejects: `decline` when they may not be asked that or said no,
+   * `cancel` when they are gone or did not answer in time. Absent for callers that can be asked nothing in mid-call.
+   *
+   * @param withdrawn aborted when the peer takes its question back.
+   */
+  ask?(question: Question, withdrawn: AbortSignal): Promise<Answer>
 }
 
 /** What was in force on the wire when bytes may have left; provenance. */

@@ -31,6 +31,9 @@ function open(
       },
       policy: {
         visible: (_principal, route) => more.visible?.(route) ?? true,
+        decideQuestion: () => {
+          throw new Error('no peer asks here')
+        },
         decide: () => expect.unreachable(),
       },
       sight: () => Promise.resolve(),

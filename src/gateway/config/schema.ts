@@ -64,7 +64,7 @@ const globs = z.union([text(), textList('text')], {
 })
 const oneOrMore = z.union([text(), textList('text')], { error: 'text or a list of text' })
 
-const KINDS = ['tool', 'resource', 'template', 'prompt', 'agent'] as const
+const KINDS = ['tool', 'resource', 'template', 'prompt', 'agent', 'question'] as const
 const kinds = z.union([oneOf(KINDS), z.array(oneOf(KINDS))], {
   error: `one of ${KINDS.join(', ')}, or a list of such`,
 })

@@ -47,6 +47,24 @@ function caseFile(id: string): Record<string, never> {
   return JSON.parse(readFileSync(`test/cases/${id}.json`, 'utf8')) as Record<string, never>
 }
 
+describe('questions in mid-call', () => {
+  const ask = (rules: readonly PolicyRule[], preset: 'personal' | 'team' = 'personal') =>
+    createPolicy(section(rules, { preset })).decideQuestion(ALICE, route('a', 'x'), 'sampling')
+
+  test('are a capability of the peer, and milder than a call', () => {
+    expect(ask([])).toMatchObject({ effect: 'allow', risk: 'read' })
+    expect(ask([{ match: ['a/?sampling'], effect: 'deny' }]).effect).toBe('deny')
+    expect(ask([{ match: ['a/?form'], effect: 'deny' }]).effect).toBe('allow')
+    expect(ask([{ match: ['*/*'], kind: ['question'], effect: 'deny' }]).effect).toBe('deny')
+    expect(ask([{ match: ['*/*'], kind: ['tool'], effect: 'deny' }]).effect).toBe('allow')
+  })
+
+  test('team lets through those of a peer that a rule lists', () => {
+    expect(ask([], 'team').effect).toBe('deny')
+    expect(ask([{ match: ['a/*'], effect: 'allow' }], 'team').effect).toBe('allow')
+  })
+})
+
 describe('presets', () => {
   const effects = (preset: 'personal' | 'team'): readonly string[] => {
     const { decide } = createPolicy(section([], { preset }))

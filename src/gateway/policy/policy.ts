@@ -9,13 +9,14 @@ import type { PolicyCheck } from '../../core/ports/checks.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Decision, Effect } from '../../core/words/policy.ts'
 import type { Principal } from '../../core/words/principal.ts'
+import type { QuestionKind } from '../../core/words/question.ts'
 import { graver, riskOf } from '../../core/words/risk.ts'
 import type { Risk } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
 import { celArguments } from './condition.ts'
 import type { ConditionFacts } from './condition.ts'
 import { compileRule, ruleApplies } from './rule.ts'
-import type { CompiledRule } from './rule.ts'
+import type { CompiledRule, Subject } from './rule.ts'
 import type { PolicySection } from './section.ts'
 
 /** How long an approval may be waited for when the rule that asks does not say. */
@@ -39,7 +40,7 @@ export function createPolicy(section: PolicySection): PolicyCheck {
   const rules = section.rules.map(compileRule)
   const version = digestOf(section)
 
-  const decide = (principal: Principal, route: Route, args: JsonText): Decision => {
+  const decide = (principal: Principal, route: Subject, args: JsonText): Decision => {
     const applying = rules.filter((rule) => ruleApplies(rule, principal, route))
     const facts = factsOf(principal, route, lazyArguments(applying, args))
     const risk = judgeRisk(applying, route, facts)
@@ -64,10 +65,18 @@ export function createPolicy(section: PolicySection): PolicyCheck {
   const visible = (principal: Principal, route: Route): boolean =>
     section.shadow || couldPass(rules, section.preset, principal, route)
 
-  return { visible, decide }
+  const decideQuestion = (principal: Principal, route: Route, kind: QuestionKind): Decision => {
+    const { peer, hints, trusted } = route
+    const subject = { peer, hints, trusted, kind: 'question', capability: `?${kind}` } as const
+    return decide(principal, subject, NO_ARGUMENTS)
+  }
+
+  return { visible, decide, decideQuestion }
 }
 
-function factsOf(principal: Principal, route: Route, args: unknown): ConditionFacts {
+const NO_ARGUMENTS: JsonText = { bytes: new TextEncoder().encode('{}'), value: () => ({}) }
+
+function factsOf(principal: Principal, route: Subject, args: unknown): ConditionFacts {
   return {
     principal: { id: principal.id, groups: principal.groups, via: principal.via },
     peer: route.peer,
@@ -94,8 +103,9 @@ function lazyArguments(rules: readonly CompiledRule[], args: JsonText): unknown 
  *
  * A rule whose condition throws may make the call graver, never milder.
  */
-function judgeRisk(rules: readonly CompiledRule[], route: Route, facts: ConditionFacts): Risk {
-  let risk = riskOf(route.kind, route.hints, route.trusted)
+function judgeRisk(rules: readonly CompiledRule[], route: Subject, facts: ConditionFacts): Risk {
+  let risk =
+    route.kind === 'question' ? ('read' as const) : riskOf(route.kind, route.hints, route.trusted)
   for (const { rule, condition } of rules) {
     if (rule.risk === undefined) continue
     try {

@@ -1,4 +1,5 @@
 /** One rule made ready: its globs, its condition, and whether it is about this principal and this capability. */
+import type { CapabilityKind } from '../../core/words/capability.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { Condition } from './condition.ts'
@@ -6,6 +7,11 @@ import { parseCondition } from './condition.ts'
 import type { Glob } from './glob.ts'
 import { globMatches, parseGlob } from './glob.ts'
 import type { PolicyRule } from './section.ts'
+
+/** What rules are about: a capability, or (as `?form`, `?url`, `?sampling`, `?roots`) a question that a peer asks in mid-call. */
+export type Subject = Pick<Route, 'peer' | 'capability' | 'hints' | 'trusted'> & {
+  readonly kind: CapabilityKind | 'question'
+}
 
 export interface CompiledRule {
   readonly rule: PolicyRule
@@ -40,7 +46,7 @@ function compileGlob(text: string, said: string): Glob {
  * Looks at the registered peer and the peer's own name, never at the exposed one: an alias that looks like another
  * capability moves nothing.
  */
-export function ruleApplies(compiled: CompiledRule, principal: Principal, route: Route): boolean {
+export function ruleApplies(compiled: CompiledRule, principal: Principal, route: Subject): boolean {
   const { rule, match, except } = compiled
   const matches = (glob: Glob): boolean => globMatches(glob, route.peer, route.capability)
   return (

@@ -12,7 +12,7 @@ export interface PolicyRule {
   readonly match: readonly string[]
   /** Globs taken out of `match` again. */
   readonly except?: readonly string[]
-  readonly kind?: readonly CapabilityKind[]
+  readonly kind?: readonly (CapabilityKind | 'question')[]
   /** Principal ids, exact. */
   readonly principal?: readonly string[]
   /** Any one of these groups. */
