@@ -5,7 +5,7 @@
  */
 import type { StopReason } from '../../core/ports/upstream.ts'
 import type { Principal } from '../../core/words/principal.ts'
-import type { CallerCan } from '../../core/words/question.ts'
+import type { Answer, CallerCan, Question } from '../../core/words/question.ts'
 import type { HeaderBag } from '../wire/headers.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
 import { findMember, readString, sliceOf, type Member } from '../wire/spans.ts'
@@ -19,6 +19,11 @@ export interface Caller {
   readonly signal: AbortSignal
   /** Fires when the connection is gone though nobody withdrew the request. */
   readonly gone: AbortSignal
+  /**
+   * Asks this caller live, on its session; present for session revisions whose caller can be asked something. Never rejects:
+   * as `Exchange.ask`.
+   */
+  ask?(question: Question, withdrawn: AbortSignal): Promise<Answer>
 }
 
 /** Reads the StopReason of a caller's aborted signal. */
