@@ -1,7 +1,5 @@
 /** From the checked file to the `Config` that the gateway reads: defaults, absolute paths, the order of the file. */
-import { createHash } from 'node:crypto'
-import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { AcceptanceRule } from '../../core/words/acceptance.ts'
 import type { PolicyRule, PolicySection } from '../policy/section.ts'
 import { DEFAULT_POLICY } from '../policy/section.ts'
@@ -15,12 +13,12 @@ import type {
 } from './config.ts'
 import { parseDuration } from './duration.ts'
 import { type ExpandedFile, isOff, peerKey } from './expand-file.ts'
-import { userStateDirectory } from './find-config.ts'
 import { foreignKeyReason } from './foreign-keys.ts'
 import type { ConfigPath } from './mistakes.ts'
 import { sayPath } from './mistakes.ts'
 import type { YamlText } from './read-yaml.ts'
 import type { ConfigFile } from './schema.ts'
+import { storeFile } from './store-file.ts'
 
 export interface BuildFrom {
   readonly realFile: string
@@ -145,16 +143,6 @@ function buildTokens(tokens: ConfigFile['tokens']): readonly TokenConfig[] | und
     token,
     groups: groups ?? [],
   }))
-}
-
-/** By a hash of the config's path: two configs never share a store by accident. */
-function storeFile(store: string | undefined, { realFile, env }: BuildFrom): string {
-  if (store !== undefined && store.startsWith('sqlite:')) {
-    return resolve(dirname(realFile), store.slice('sqlite:'.length))
-  }
-  const home = env['HOME'] ?? env['USERPROFILE'] ?? homedir()
-  const key = createHash('sha256').update(realFile).digest('hex').slice(0, 16)
-  return join(userStateDirectory(env, home), key, 'comity.db')
 }
 
 function buildIgnored(file: ConfigFile, yaml: YamlText, from: BuildFrom): readonly Ignored[] {
