@@ -50,6 +50,20 @@ export interface PeerReport {
   readonly detail?: string
 }
 
+/** What a peer did that its protocol does not know, and what we could not pass on; shown, never fatal. */
+export interface PeerCounts {
+  /** Lines on its output that are no messages. */
+  readonly noise: number
+  /** The first of them, bounded. */
+  readonly noiseSample: readonly string[]
+  /** Answers to nothing that was asked, and second answers. */
+  readonly stray: number
+  /** Answers that gave our number back as something else. */
+  readonly nonConforming: number
+  /** Progress and logs that their callers were too slow to take. */
+  readonly droppedEvents: number
+}
+
 export interface Peer {
   readonly name: string
   readonly protocol: Protocol
@@ -63,6 +77,12 @@ export interface Peer {
   report(): PeerReport
   /** Calls back when what it offers may have changed; returns the way to stop. */
   onChanged(listener: () => void): () => void
+  /** Undefined while it is not connected; left out by peers that cannot tell. */
+  counts?(): PeerCounts | undefined
+  /** The last of what it printed beside the protocol, masked and bounded. Left out by peers that print nothing here. */
+  printed?(): string
+  /** Tries anew at once what waits after failures. Left out by peers that have nothing to start. @throws Error saying why it failed. */
+  restart?(): Promise<void>
   /** @throws Error saying why it cannot be asked. */
   query?(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
   /** Calls back when the peer says that the resource, or one below it, changed: with that one's URI. Returns the way to stop. */

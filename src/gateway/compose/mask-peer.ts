@@ -3,7 +3,7 @@
  *
  * Results are relayed byte for byte and are not touched: only reasons, details and reports, which end in lists, logs and the ledger.
  */
-import type { Peer } from '../../core/ports/peer.ts'
+import type { Peer, PeerCounts } from '../../core/ports/peer.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
 import { maskSecrets } from '../../mcp/upstream/supervise.ts'
 
@@ -47,7 +47,30 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
       return report.detail === undefined ? report : { ...report, detail: mask(report.detail) }
     },
     onChanged: (listener) => peer.onChanged(listener),
+    ...(peer.counts === undefined ? {} : { counts: () => maskCounts(peer.counts?.(), mask) }),
+    ...(peer.printed === undefined ? {} : { printed: () => mask(peer.printed?.() ?? '') }),
+    ...(peer.restart === undefined ? {} : { restart: () => masked(peer.restart?.(), mask) }),
     close: () => peer.close(),
+  }
+}
+
+function maskCounts(
+  counts: PeerCounts | undefined,
+  mask: (text: string) => string,
+): PeerCounts | undefined {
+  return counts === undefined
+    ? undefined
+    : { ...counts, noiseSample: counts.noiseSample.map((text) => mask(text)) }
+}
+
+async function masked(
+  work: Promise<void> | undefined,
+  mask: (text: string) => string,
+): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    throw new Error(mask(error instanceof Error ? error.message : String(error)), { cause: error })
   }
 }
 

@@ -157,6 +157,10 @@ class ServerPeer implements McpPeer {
     return counts === undefined ? undefined : { ...counts, droppedEvents: this.#droppedEvents }
   }
 
+  printed(): string {
+    return this.#connection.current()?.link.complaints() ?? ''
+  }
+
   onChanged(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
