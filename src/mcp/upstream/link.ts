@@ -4,7 +4,7 @@
  * A link knows JSON-RPC and its transport. What a method means, and which outcome a broken link is,
  * its users decide; a link only says whether bytes may have left.
  */
-import type { RpcError, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
+import type { RpcError, RpcNotification, RpcRequest, RpcResult } from '../wire/json-rpc.ts'
 
 /** What the two sides agreed on; set once the era is known. */
 export interface Agreement {
@@ -35,7 +35,21 @@ export interface LinkRequest {
    * further until it settles; it is heeded where that holds back this request alone.
    */
   readonly onNotification?: (notification: RpcNotification) => void | Promise<void>
+  /** Answers requests of the server that came within this one: on its event stream. On stdio nothing tells whose they are. */
+  readonly onRequest?: AnswerRequest
 }
+
+/**
+ * Answers a request of the server (session revisions: elicitation, sampling, roots). Never rejects.
+ *
+ * @param withdrawn aborted when the server takes its request back, and when the link ends.
+ */
+export type AnswerRequest = (request: RpcRequest, withdrawn: AbortSignal) => Promise<ReplyToServer>
+
+/** The complete result, or the error to answer with. */
+export type ReplyToServer =
+  | { readonly result: Uint8Array }
+  | { readonly error: { readonly code: number; readonly message: string } }
 
 export interface Link {
   readonly transport: 'stdio' | 'http'
@@ -111,3 +125,11 @@ export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /** What a link tells its owner outside of requests: `list_changed` and the like. */
 export type LinkListener = (notification: RpcNotification) => void
+
+/** What every link takes. */
+export interface LinkOptions {
+  /** Largest message that is read, bytes. Default 64 MiB. */
+  readonly maxBytes?: number
+  /** Answers requests of the server that name no request of ours: all on stdio, those of the GET stream over HTTP. */
+  readonly onStray?: AnswerRequest
+}
