@@ -1,0 +1,67 @@
+/**
+ * `npm run bench`: the relay path measured against what is expected of it. Every figure is a ratio or a difference within this
+ * run, since machines differ and are busy; none is a test.
+ *
+ * `--only reads,list` measures parts, `--quick` takes less of each, `--rounds N`, `--also file.json` another gateway beside.
+ */
+import { parseArgs } from 'node:util'
+import { measureCalls } from './measures/calls.ts'
+import { measureLatency } from './measures/latency.ts'
+import { measureList } from './measures/list.ts'
+import { notMeasured, showFindings, type Finding, type RunOptions } from './rig/finding.ts'
+import { loadAverage } from './rig/processes.ts'
+
+type Part = (options: RunOptions) => Promise<readonly Finding[]>
+
+const PARTS: Readonly<Record<string, Part>> = {
+  reads: (options) => measureCalls(options, ['read']),
+  writes: (options) => measureCalls(options, ['write']),
+  latency: measureLatency,
+  list: measureList,
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      duration: { type: 'string' },
+      also: { type: 'string', multiple: true },
+      verbose: { type: 'boolean', default: false },
+    },
+  })
+  const names = values.only?.split(',') ?? Object.keys(PARTS)
+  const unknown = names.find((name) => !Object.hasOwn(PARTS, name))
+  if (unknown !== undefined) {
+    console.error(`no part ${unknown}; expected some of ${Object.keys(PARTS).join(', ')}`)
+    return 2
+  }
+  const options: RunOptions = {
+    rounds: Number(values.rounds ?? (values.quick ? 1 : 5)),
+    durationMs: Number(values.duration ?? (values.quick ? 400 : 1200)),
+    also: values.also ?? [],
+    quick: values.quick,
+    say: (line) => {
+      if (values.verbose) console.error(line)
+    },
+  }
+  const begun = performance.now()
+  const findings: Finding[] = []
+  for (const name of names) {
+    const part = PARTS[name]!
+    try {
+      findings.push(...(await part(options)))
+    } catch (error) {
+      findings.push(notMeasured(name, error instanceof Error ? error.message : String(error)))
+    }
+  }
+  console.log(showFindings(findings))
+  const seconds = ((performance.now() - begun) / 1000).toFixed(0)
+  console.log(
+    `\nmedian of ${options.rounds} rounds; ${seconds} s, Node ${process.version}, load average ${loadAverage()}`,
+  )
+  return findings.some(({ verdict }) => verdict === 'NOT met') ? 1 : 0
+}
+
+process.exitCode = await main()
