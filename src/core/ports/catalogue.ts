@@ -31,8 +31,8 @@ export interface Catalogue {
   linked(principal: Principal, peer: string, uris: readonly string[]): void
   /** The instructions peers gave, under headings, as untrusted text; undefined when none did. */
   instructions(principal: Principal): Promise<string | undefined>
-  /** Calls back when lists changed; returns the way to stop. */
-  onChanged(listener: (kind: ListKind) => void): () => void
+  /** Calls back when lists changed, for a principal only when it would see that; returns the way to stop. */
+  onChanged(listener: (kind: ListKind) => void, principal?: Principal): () => void
   /** What the peers that this principal may know of support beyond lists and calls; present when peers can. */
   features?(principal: Principal): Promise<PeerFeatures>
   /**
@@ -41,6 +41,19 @@ export interface Catalogue {
    * @throws ComityError `not_allowed` saying why that peer cannot be asked.
    */
   query?(route: Route, query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
-  /** Calls back when the peer says that this resource changed, with the URI as callers know it; returns the way to stop. */
-  watch?(route: Route, listener: (exposedUri: string) => void): () => void
+  /** The peers that this principal may know of which support an extension, in the order of the configuration. */
+  peersWith?(extension: string, principal: Principal): Promise<readonly AskedPeer[]>
+  /**
+   * Calls back when the peer says that this resource, or one below it, changed, with that one's URI as callers know it.
+   *
+   * @returns the way to stop; undefined when that peer does not tell of updates.
+   */
+  watch?(route: Route, listener: (exposedUri: string) => void): (() => void) | undefined
+}
+
+/** A peer to be asked what belongs to none of its capabilities. */
+export interface AskedPeer {
+  readonly name: string
+  /** @throws ComityError `not_allowed` saying why it cannot be asked. */
+  query(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
 }

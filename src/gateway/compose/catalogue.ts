@@ -13,7 +13,9 @@ import type { Principal } from '../../core/words/principal.ts'
 import { parseScopedUri } from '../../core/words/exposed-name.ts'
 import { linkedFingerprint, type Route } from '../../core/words/route.ts'
 import { type Links, createLinks } from './links.ts'
+import { createListChanges } from './list-changes.ts'
 import { knowsPeer, missingFor } from './missing.ts'
+import { featuresOf, peersWith, queryRoute, watchRoute } from './peer-queries.ts'
 import {
   type Clash,
   type NamingRules,
@@ -62,11 +64,9 @@ export interface OpenCatalogue extends Catalogue {
 
 const LIST_TTL_MS = 60_000
 const MAX_LINKS = 10_000
-const KINDS: readonly ListKind[] = ['tool', 'resource', 'template', 'prompt']
 
 /** Starts every peer in the background and keeps the table as they come, change and go. */
 export function createCatalogue(ports: CataloguePorts, patience: Patience): OpenCatalogue {
-  const listeners = new Set<(kind: ListKind) => void>()
   const state: State = {
     ports,
     links: createLinks(MAX_LINKS),
@@ -74,9 +74,10 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     table: undefined,
     clashes: [],
   }
+  const changes = createListChanges((kind, principal) => seenBy(state, kind, principal))
   const changed = (): void => {
     state.table = undefined
-    for (const listener of listeners) for (const kind of KINDS) listener(kind)
+    changes.tell()
   }
   const slots = openSlots(
     ports.peers,
@@ -85,6 +86,12 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     changed,
   )
   state.slots = slots.all
+  const slotOf = (route: Route): Slot | undefined =>
+    state.slots.find(({ peer }) => peer.name === route.peer)
+  const known = async (principal: Principal): Promise<readonly Slot[]> => {
+    await slots.patient()
+    return state.slots.filter((slot) => knowsPeer(ports.policy, principal, slot))
+  }
 
   return {
     async list(kind, principal) {
@@ -106,13 +113,14 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
       for (const uri of theirs) state.links.add(principal.id, peer, uri)
     },
     async instructions(principal) {
-      await slots.patient()
-      return instructionsOf(state.slots.filter((slot) => knowsPeer(ports.policy, principal, slot)))
+      return instructionsOf(await known(principal))
     },
-    onChanged(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    onChanged: (listener, principal) => changes.listen(listener, principal),
+    features: async (principal) => featuresOf(await known(principal)),
+    peersWith: async (extension, principal) => peersWith(await known(principal), extension),
+    query: (route, query, signal) =>
+      queryRoute(slotOf(route)?.peer, ports.pinState(route), { route, query, signal }),
+    watch: (route, listener) => watchRoute(slotOf(route), route, () => tableOf(state), listener),
     async view(timeoutMs) {
       slots.renew()
       await slots.settled(timeoutMs)
@@ -174,8 +182,7 @@ function listOf(state: State, kind: ListKind, principal: Principal): Listing {
   ]
   const items = []
   for (const [exposed, row] of table[kind]) {
-    if (slots.find((slot) => slot.peer.name === row.route.peer)?.error !== undefined) continue
-    if (!ports.policy.visible(principal, row.route)) continue
+    if (!isShown(state, principal, row.route)) continue
     if (ports.pinState(row.route) === 'changed') {
       missing.push({
         peer: row.route.peer,
@@ -188,9 +195,33 @@ function listOf(state: State, kind: ListKind, principal: Principal): Listing {
   return {
     items,
     missing,
-    ttlMs: slots.every((slot) => slot.done && slot.error === undefined) ? LIST_TTL_MS : 0,
+    ttlMs: ttlOf(known),
     allFailed: known.length > 0 && known.every((slot) => slot.error !== undefined),
   }
+}
+
+function isShown({ ports, slots }: State, principal: Principal, route: Route): boolean {
+  const from = slots.find((slot) => slot.peer.name === route.peer)
+  return from?.error === undefined && ports.policy.visible(principal, route)
+}
+
+/** The least that any peer's part may stand, and never longer than ours; nothing of a list that is not whole. */
+function ttlOf(known: readonly Slot[]): number {
+  let ttlMs = LIST_TTL_MS
+  for (const { done, error, listing, listedAt } of known) {
+    if (!done || error !== undefined) return 0
+    if (listing?.freshForMs === undefined || listedAt === undefined) continue
+    ttlMs = Math.min(ttlMs, listing.freshForMs - (performance.now() - listedAt))
+  }
+  return Math.max(0, Math.trunc(ttlMs))
+}
+
+/** What this principal's list shows, for comparison. */
+function seenBy(state: State, kind: ListKind, principal: Principal): string {
+  const shown = [...tableOf(state)[kind].values()].filter(
+    ({ route }) => isShown(state, principal, route) && state.ports.pinState(route) !== 'changed',
+  )
+  return JSON.stringify(shown.map(({ route }) => [route.exposed, route.peer, route.fingerprint]))
 }
 
 function lookUp(
