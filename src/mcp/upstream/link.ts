@@ -60,6 +60,15 @@ export interface Link {
   /** @throws LinkFailure */
   notify(method: string, params?: Uint8Array): Promise<void>
   agree(agreement: Agreement): void
+  /**
+   * Opens what the transport needs for messages that belong to no request: called once, after the
+   * agreement. Left out where they come of themselves.
+   *
+   * @param onGap told when such messages may have been missed.
+   */
+  hear?(onGap: () => void): void
+  /** Whether messages that belong to no request would arrive now. Left out: always. */
+  hears?(): boolean
   /** Resolves when this link can serve no more (process ended, session lost), with the reason. */
   readonly ended: Promise<LinkFailure>
   /** What people should see when something is wrong: masked, bounded. */
@@ -106,17 +115,24 @@ export class LinkFailure extends Error {
   readonly sent: boolean
   /** HTTP status, when there was one. */
   readonly status: number | undefined
+  /** The server said that it does not know the session: a new one may be served. It may have run all the same. */
+  readonly sessionLost: boolean
 
   constructor(
     reason: LinkFailureReason,
     sent: boolean,
     message: string,
-    options: { readonly status?: number; readonly cause?: unknown } = {},
+    options: {
+      readonly status?: number
+      readonly sessionLost?: boolean
+      readonly cause?: unknown
+    } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.reason = reason
     this.sent = sent
     this.status = options.status
+    this.sessionLost = options.sessionLost === true
   }
 }
 
