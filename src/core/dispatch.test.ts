@@ -334,3 +334,21 @@ test('an approval passes one of two equal calls; the other is told to ask anew, 
     outcome: { code: 'approval_required' },
   })
 })
+
+test("a peer's answer after the call had ended is on record and moves nothing", async () => {
+  let answerLate = (): void => undefined
+  const house = await openCoreHouse({
+    call: (_call, _exchange, dispatched, late) => {
+      dispatched(FACTS)
+      answerLate = () => late?.(completed())
+      return Promise.resolve({ state: 'unknown', because: 'deadline', detail: 'no answer in time' })
+    },
+  })
+  const { callId, outcome } = await house.dispatch(toolCall(), exchangeOf().exchange)
+  expect(outcome.state).toBe('unknown')
+  answerLate()
+  await house.store.flush()
+  expect(house.store.call(callId)?.state).toBe('unknown')
+  const last = house.store.entries({ callId, limit: 50 }).find(({ kind }) => kind === 'late_news')
+  expect(last?.facts).toMatchObject({ state: 'completed', ran: 'yes' })
+})

@@ -23,7 +23,7 @@ import {
 import { step } from './step.ts'
 import type { AcceptanceRule } from './words/acceptance.ts'
 import type { NewCall, OutboundCall } from './words/call.ts'
-import { type Outcome, refused } from './words/outcome.ts'
+import { type Outcome, ranOf, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
 
 /** Work of this process, by the task it is served as: how to stop it. */
@@ -149,11 +149,23 @@ async function send(
   }
   let left = false
   return upstream
-    .call(translated.call, gateQuestions(ports, call, exchange), (facts) => {
-      left = true
-      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
-    })
+    .call(
+      translated.call,
+      gateQuestions(ports, call, exchange),
+      (facts) => {
+        left = true
+        ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+      },
+      (outcome) => noteLate(ports, call, outcome),
+    )
     .catch((error: unknown): Outcome => adapterFault(error, left))
+}
+
+/** What an answer says that nobody waits for any more: whoever settles an unknown call wants to read it. */
+function noteLate({ ledger }: DispatchPorts, { callId }: OutboundCall, outcome: Outcome): void {
+  const { state } = outcome
+  const why = `the peer answered after the call had ended: ${state}`
+  ledger.note(callId, { kind: 'late_news', facts: { why, state, ran: ranOf(outcome) } })
 }
 
 function translateRequest(

@@ -81,6 +81,32 @@ test.each(['deny', 'ask'] as const)(
   },
 )
 
+test('a question that was attributed to its call is on record as such', async () => {
+  const house = await openCoreHouse({
+    call: async (_call, exchange, dispatched) => {
+      dispatched(FACTS)
+      const plain = { key: 'q1', kind: 'form', text: '', native: native({}) } as const
+      const question: Question = { ...plain, attributed: true }
+      await exchange.ask?.(question, new AbortController().signal)
+      return completed()
+    },
+  })
+  const { exchange } = askable(ALL, { key: 'q1', action: 'decline' })
+  const { callId } = await house.dispatch(toolCall(), exchange)
+  await house.store.flush()
+  const asked = house.store.entries({ callId, limit: 50 }).find(({ kind }) => kind === 'asked')
+  expect(asked?.facts).toEqual({ key: 'q1', kind: 'form', attributed: true })
+})
+
+test('extensions that a caller declared reach the peer with the kinds that the rules leave', async () => {
+  const { house, seen } = await openAsking('form')
+  house.rules.questions = { sampling: 'deny' }
+  const extensions = { 'io.modelcontextprotocol/ui': {} }
+  const { exchange } = askable({ ...ALL, extensions }, { key: 'q1', action: 'accept' })
+  await house.dispatch(toolCall(), exchange)
+  expect(seen).toEqual([{ ...ALL, sampling: false, extensions }])
+})
+
 test('what the caller did not declare is not asked', async () => {
   const { house, answers } = await openAsking('url')
   const { exchange, asked } = askable({ ...ALL, url: false }, { key: 'q1', action: 'accept' })

@@ -25,6 +25,7 @@ export function gateQuestions(
   const { can } = exchange
   if (!can.form && !can.url && !can.sampling && !can.roots) return withoutAsk(exchange)
   const allowed: CallerCan = {
+    ...can,
     form: can.form && isAllowed(ports, call, 'form'),
     url: can.url && isAllowed(ports, call, 'url'),
     sampling: can.sampling && isAllowed(ports, call, 'sampling'),
@@ -69,7 +70,8 @@ async function askOnRecord(
   ask: () => Promise<Answer> | undefined,
 ): Promise<Answer> {
   const { key, kind } = question
-  ports.ledger.note(callId, { kind: 'asked', facts: { key, kind } })
+  const attributed = question.attributed === true ? { attributed: true } : {}
+  ports.ledger.note(callId, { kind: 'asked', facts: { key, kind, ...attributed } })
   const asked = ask()
   const answer: Answer = asked === undefined ? { key, action: 'decline' } : await asked
   const refused = asked === undefined ? { refusedBy: 'rules or caller' } : {}

@@ -47,11 +47,13 @@ export interface Upstream {
    * The single send. `opened` is on record before this is called. Resolves to an outcome, never throws for what the peer did.
    *
    * @param dispatched called once, just before bytes may leave: from then on silence means `unknown`.
+   * @param late called when the peer answers after all, once the outcome was told without its answer. It moves nothing.
    */
   call(
     call: OutboundCall,
     exchange: Exchange,
     dispatched: (facts: WireFacts) => void,
+    late?: (outcome: Outcome) => void,
   ): Promise<Outcome>
   /** Present when the peer's work can outlive a call. */
   readonly work?: Work

@@ -11,6 +11,8 @@ export interface Question {
   readonly text: string
   /** The question in the peer's own form: an MCP input request object, or an A2A Message. */
   readonly native: Native
+  /** Nothing on the wire said which of the open calls it belongs to: it was given to the most recent one of its principal. */
+  readonly attributed?: true
 }
 
 export interface Answer {
@@ -29,6 +31,8 @@ export interface CallerCan {
   readonly url: boolean
   readonly sampling: boolean
   readonly roots: boolean
+  /** Extensions that the caller declared, by identifier with its settings; the peer hears of those that are relayed. */
+  readonly extensions?: Readonly<Record<string, unknown>>
 }
 
 /** A caller that can be asked nothing. */

@@ -28,8 +28,8 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
     trusted: peer.trusted,
     upstream: {
       ...upstream,
-      call: async (call, exchange, dispatched) =>
-        maskOutcome(await upstream.call(call, exchange, dispatched), mask),
+      call: async (call, exchange, dispatched, late) =>
+        maskOutcome(await upstream.call(call, exchange, dispatched, late), mask),
     },
     async listing() {
       try {
