@@ -1,0 +1,52 @@
+/**
+ * Which scenarios of the official suite are run, read from the lists that the suite itself publishes.
+ *
+ * OAuth scenarios are left out (comity is no OAuth client of MCP servers), and so are extensions.
+ */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { parse } from 'yaml'
+
+/** Revisions that the suite has a list for. */
+export const REVISIONS = ['2026-07-28', '2025-11-25'] as const
+export type Revision = (typeof REVISIONS)[number]
+
+/** Which side of the protocol is under test. */
+export type Leg = 'server' | 'client'
+
+/** One scenario of a list. */
+export interface Listed {
+  readonly scenario: string
+  /** False for what the suite runs and reports without counting it. */
+  readonly scored: boolean
+}
+
+const require = createRequire(import.meta.url)
+
+/** The suite's program. */
+export const SUITE = require.resolve('@modelcontextprotocol/conformance/dist/index.js')
+
+/** Reads the list of one revision and one side. @throws Error when the suite's file has another form. */
+export function loadRequirements(revision: Revision, leg: Leg): readonly Listed[] {
+  const file = join(dirname(SUITE), '../requirements', `${revision}.yaml`)
+  const list: unknown = parse(readFileSync(file, 'utf8'))
+  const scored = field(list, leg)
+  const unscored = field(list, 'not_scored')
+  if (!Array.isArray(scored) || !Array.isArray(unscored)) {
+    throw new Error(`${file}: expected lists under ${leg} and not_scored`)
+  }
+  return [
+    ...scored.map((name: unknown) => ({ scenario: String(name), scored: true })),
+    ...unscored
+      .filter((entry: unknown) => field(entry, 'leg') === leg)
+      .filter((entry: unknown) => field(entry, 'reason') !== 'extension')
+      .map((entry: unknown) => ({ scenario: String(field(entry, 'scenario')), scored: false })),
+  ].filter(({ scenario }) => !scenario.startsWith('auth/'))
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined
+}

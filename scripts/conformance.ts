@@ -1,0 +1,153 @@
+/**
+ * `npm run conformance:mcp`: the official conformance suite, as a caller through comity to the
+ * conforming peer, and as a server that comity calls. The last line is `N passed, N failed` in checks.
+ *
+ * Options: `--only <scenario>` (repeatable), `--direct` (the peer without comity), `--verbose`.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Era } from '../src/testkit/conforming-peer/server.ts'
+import { judgeBlocks, parseExpected, type Block, type ScenarioRun } from './conformance-report.ts'
+import {
+  loadRequirements,
+  REVISIONS,
+  type Leg,
+  type Listed,
+  type Revision,
+} from './conformance-requirements.ts'
+import { runEach, runList, type SuiteRequest } from './conformance-suite.ts'
+import { startGateway, startPeer } from './conformance-under-test.ts'
+
+const EXPECTED = join(import.meta.dirname, '../test/conformance/expected-failures.yaml')
+const CLIENT = join(import.meta.dirname, 'conformance-client.ts')
+/** Blocks and client scenarios at once: two cores are what everything here is measured on. */
+const AT_ONCE = 2
+
+interface Options {
+  readonly only: readonly string[]
+  readonly direct: boolean
+  readonly verbose: boolean
+}
+
+/** A block that is still to be run. */
+interface Plan {
+  readonly title: string
+  readonly leg: Leg
+  readonly revision: Revision
+  readonly decides: boolean
+  readonly run: (request: Omit<SuiteRequest, 'target'>) => Promise<readonly ScenarioRun[]>
+}
+
+/** Peers that speak one era only, in front of callers of either. */
+const PAIRS: readonly (readonly [Revision, Era])[] = [
+  ['2026-07-28', 'legacy'],
+  ['2025-11-25', 'legacy'],
+  ['2025-11-25', 'modern'],
+]
+
+async function main(args: string[]): Promise<number> {
+  const options = readOptions(args)
+  const folder = mkdtempSync(join(tmpdir(), 'comity-conformance-'))
+  try {
+    const blocks = await runPlans(plan(options), options, folder)
+    const expected = options.direct ? [] : parseExpected(readFileSync(EXPECTED, 'utf8'))
+    const { lines, failed } = judgeBlocks(blocks, expected, options.only.length === 0)
+    for (const line of lines) console.log(line)
+    return failed === 0 && blocks.length > 0 ? 0 : 1
+  } finally {
+    if (options.verbose) console.error(`the suite's own files are in ${folder}`)
+    else rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function readOptions(args: string[]): Options {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      direct: { type: 'boolean', default: false },
+      verbose: { type: 'boolean', default: false },
+    },
+  })
+  return values
+}
+
+function plan({ only, direct, verbose }: Options): readonly Plan[] {
+  const servers = (direct ? [] : PAIRS).map(([revision, era]): Plan => ({
+    title: `server ${revision}, through comity to a peer that speaks ${era === 'legacy' ? '2025-11-25' : '2026-07-28'} only`,
+    leg: 'server',
+    revision,
+    decides: false,
+    run: (request) => runServer(request, era, { direct, only, verbose }),
+  }))
+  return [
+    ...REVISIONS.map((revision): Plan => ({
+      title: `server ${revision}, ${direct ? 'the peer itself' : 'through comity to a peer that speaks both'}`,
+      leg: 'server',
+      revision,
+      decides: true,
+      run: (request) => runServer(request, 'dual', { direct, only, verbose }),
+    })),
+    ...(direct ? [] : REVISIONS).map((revision): Plan => ({
+      title: `client ${revision}, comity calling the suite`,
+      leg: 'client',
+      revision,
+      decides: true,
+      run: (request) => runEach({ ...request, target: `${process.execPath} ${CLIENT}` }, AT_ONCE),
+    })),
+    ...servers,
+  ]
+}
+
+async function runServer(
+  request: Omit<SuiteRequest, 'target'>,
+  era: Era,
+  { direct, only, verbose }: Options,
+): Promise<readonly ScenarioRun[]> {
+  const underTest = direct ? await startPeer(era) : await startGateway(era)
+  try {
+    const whole = { ...request, target: underTest.url }
+    return only.length === 0 ? await runList(whole) : await runEach(whole, 1)
+  } finally {
+    const complaints = await underTest.stop()
+    if (verbose && complaints !== '') console.error(`standard error of comity:\n${complaints}`)
+  }
+}
+
+/** Runs the plans, some at a time; what they say comes in the order of the plans. */
+async function runPlans(
+  plans: readonly Plan[],
+  { only, verbose }: Options,
+  folder: string,
+): Promise<readonly Block[]> {
+  const blocks: Block[] = []
+  const waiting = [...plans.entries()]
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, { run, ...block }] = next
+      const scenarios = select(loadRequirements(block.revision, block.leg), block, only)
+      if (scenarios.length === 0) continue
+      const started = performance.now()
+      if (verbose) console.error(`begins: ${block.title}`)
+      const runs = await run({ ...block, scenarios, folder: join(folder, String(index)) })
+      blocks[index] = { ...block, runs, milliseconds: performance.now() - started }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return blocks.flatMap((block) => block)
+}
+
+/** As a client every scenario counts that comity can be asked for, whenever the suite began to score it. */
+function select(
+  listed: readonly Listed[],
+  { leg }: Pick<Plan, 'leg'>,
+  only: readonly string[],
+): readonly Listed[] {
+  return listed
+    .filter(({ scenario }) => only.length === 0 || only.includes(scenario))
+    .map((one) => (leg === 'client' ? { ...one, scored: true } : one))
+}
+
+process.exitCode = await main(process.argv.slice(2))
