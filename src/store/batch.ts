@@ -13,6 +13,7 @@ import { claimEffects, releaseEffect } from './apply/leases.ts'
 import { openCall, refuseCall } from './apply/open-call.ts'
 import { acceptPin, forgetChange, recordChange } from './apply/pins.ts'
 import { recoverCalls } from './apply/recover.ts'
+import { removeSessions, saveSession, touchSession } from './apply/sessions.ts'
 import { markCallerGone, noteCall, settleCall, settleCallByHand } from './apply/settle-call.ts'
 import type { Applied, Command } from './commands.ts'
 import { judgeFault } from './sqlite-fault.ts'
@@ -101,6 +102,12 @@ function applyCommand(writer: Writer, command: Command): unknown {
       return recordChange(writer, command)
     case 'pin_restored':
       return forgetChange(writer, command.pin)
+    case 'session_save':
+      return saveSession(writer, command.session)
+    case 'session_touch':
+      return touchSession(writer, command.id, command.lastUsedAt)
+    case 'session_remove':
+      return removeSessions(writer, command.ids)
     case 'recover':
       return recoverCalls(writer)
     case 'unrecorded':

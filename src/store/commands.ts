@@ -4,6 +4,7 @@
  * A command is applied whole or not at all; commands are applied in the order they were queued. `now` is the clock's word
  * when the command was made: the worker has no clock of its own.
  */
+import type { KeptSession } from '../core/ports/sessions.ts'
 import type { EntryKind } from '../core/words/entry.ts'
 import type { ComityErrorCode } from '../core/words/errors.ts'
 import type { TaskState } from '../core/words/task.ts'
@@ -183,6 +184,9 @@ export type Intent =
       readonly definition: string
     }
   | { readonly do: 'pin_restored'; readonly pin: PinKey }
+  | { readonly do: 'session_save'; readonly session: KeptSession }
+  | { readonly do: 'session_touch'; readonly id: string; readonly lastUsedAt: number }
+  | { readonly do: 'session_remove'; readonly ids: readonly string[] }
   | { readonly do: 'recover' }
   | { readonly do: 'unrecorded'; readonly count: number }
 

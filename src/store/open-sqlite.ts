@@ -18,6 +18,7 @@ import { judgeSchema } from './migrations/migrate.ts'
 import { createPins, listChanges } from './pins.ts'
 import { createPrivately } from './private-file.ts'
 import { createRecords } from './records.ts'
+import { createSessionStore } from './sessions.ts'
 import type { Store, StoreReader } from './store.ts'
 import { createTaskReader } from './task-reader.ts'
 import { createTaskEvents, createTasks, type TaskEvents } from './tasks.ts'
@@ -123,6 +124,7 @@ function assemble(
     tasks: createTasks(parts, clock),
     approvals: createApprovals(parts, clock),
     pins,
+    sessions: createSessionStore(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {
       await committer.submit({ do: 'settle_by_hand', callId, ...word })
