@@ -1,5 +1,5 @@
 /**
- * One POST and what comes back: a JSON body, or a stream of server-sent events read as it arrives.
+ * One HTTP exchange and what comes back: a body, or a stream of server-sent events read as it arrives.
  *
  * Says whether bytes may have left (the connection was there and writing began) and never throws
  * within the HTTP client. What a status means is the link's to decide.
@@ -12,16 +12,27 @@ export interface PostOptions {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  readonly method?: 'POST' | 'DELETE'
+  /** Default POST. A GET has no body: leave it empty. */
+  readonly method?: 'POST' | 'GET' | 'DELETE'
   readonly maxBytes: number
   /** True answers with the status alone, whatever body may follow or stay open. */
   readonly headOnly?: boolean
   readonly onSend?: () => void
-  /** One SSE message's data. A returned promise pauses the stream. @returns false to stop reading. */
-  readonly onEvent?: (data: Uint8Array) => void | Promise<void>
+  /** The status came; `streamed` when events follow. */
+  readonly onHead?: (status: number, streamed: boolean) => void
+  /** One event with data; `message` when it was not named. A returned promise pauses the stream. */
+  readonly onEvent?: (data: Uint8Array, name: string) => void | Promise<void>
+  /** How to go on after a break: the id of the last event, or the pause that the server asks for, milliseconds. */
+  readonly onMark?: (mark: StreamMark) => void
 }
 
-/** How a POST ended. `body` is empty for a stream. */
+/** One of the two. */
+export interface StreamMark {
+  readonly lastEventId?: string
+  readonly retryMs?: number
+}
+
+/** How an exchange ended. `body` is empty for a stream. */
 export interface PostAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -42,16 +53,21 @@ export interface Post {
 
 /** How long a server may keep a stream open after it answered, milliseconds. */
 const LINGER_MS = 1000
+/** Deadlines are the caller's. */
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 /** How much of an error page is read. */
 const MAX_ERROR_BYTES = 1024 * 1024
 
-/** Sends the POST. */
+/** Longest event id that is given back, characters. */
+const MAX_EVENT_ID = 4096
+
+/** Sends the request. */
 export function post(dispatcher: Dispatcher, options: PostOptions): Post {
   const exchange = new HttpExchange(options)
   const { path, headers, body, method = 'POST' } = options
   try {
     dispatcher.dispatch(
-      { path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 },
+      { path, method, headers, body: method === 'GET' ? null : body, ...NO_TIMEOUTS },
       exchange,
     )
   } catch (cause) {
@@ -127,6 +143,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     if (status < 300 && this.#options.onEvent && /^\s*text\/event-stream\b/i.test(type)) {
       this.#parser = this.#createParser(this.#options.onEvent)
     }
+    if (this.#done === undefined) this.#options.onHead?.(status, this.#parser !== undefined)
     if (this.#options.headOnly === true) {
       this.#resolve({ status, headers, streamed: false, body: new Uint8Array(0) })
       this.release()
@@ -191,16 +208,23 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     parser.feed(text)
   }
 
+  /** It goes out again in a header: what does not fit into one cannot be resumed from. */
+  #mark(id: string): void {
+    if (id.length > MAX_EVENT_ID || !/^[\x20-\x7e]*$/.test(id)) return
+    this.#options.onMark?.({ lastEventId: id })
+  }
+
   #createParser(onEvent: NonNullable<PostOptions['onEvent']>): EventSourceParser {
     return createParser({
       maxBufferSize: this.#options.maxBytes,
+      onRetry: (retryMs) => this.#options.onMark?.({ retryMs }),
+      onId: (id) => this.#mark(id),
       onEvent: ({ event, data }) => {
-        // An empty event only primes the stream (2025-11-25); other event names are not ours.
+        // An empty event only primes the stream (2025-11-25).
         if (this.#done !== undefined || data === '') return
-        if (event !== undefined && event !== 'message') return
         // The parser bounds only what it keeps between chunks.
         if (data.length > this.#options.maxBytes) return this.#tooLarge(this.#options.maxBytes)
-        const wait = onEvent(new TextEncoder().encode(data))
+        const wait = onEvent(new TextEncoder().encode(data), event ?? 'message')
         if (wait !== undefined) this.#waits.push(wait)
       },
       onError: (error) => {

@@ -5,6 +5,8 @@
  * @source RFC 9110, 15; MCP 2025-11-25, transports, session management.
  */
 import { JsonFault } from '../wire/json-fault.ts'
+import type { RpcMessage } from '../wire/json-rpc.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { scanArray, sliceOf } from '../wire/spans.ts'
 import { LinkFailure } from './link.ts'
 
@@ -39,9 +41,46 @@ export function statusFailure(status: number): LinkFailure {
   return new LinkFailure('unclear', true, `the server answered ${status} ${what}`, options)
 }
 
+/** Words in which servers of the field say that they do not know a session. */
+const LOST =
+  /\bsession\b.{0,40}\b(?:not found|expired|invalid|unknown|terminated|closed|missing|required|not exist)|\b(?:invalid|unknown|expired|missing|no|no valid|no such)\b.{0,20}\bsession|not initiali[sz]ed/i
+/** Codes of errors that are about the request, whatever words they use. */
+const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([
+  RPC_ERRORS.methodNotFound,
+  RPC_ERRORS.invalidParams,
+])
+
+/**
+ * Whether the answer says that the session which was named is not known. The specification has 404
+ * for it; servers also say it with 400 and in words, and some with a JSON-RPC error and 200.
+ *
+ * @param messages what was read of the body.
+ */
+export function saysSessionLost(
+  { status, body }: { readonly status: number; readonly body: Uint8Array },
+  messages: readonly RpcMessage[],
+): boolean {
+  if (messages.some((message) => message.kind === 'result')) return false
+  const error = messages.find((message) => message.kind === 'error')
+  if (error?.kind === 'error') {
+    if (ABOUT_THE_REQUEST.has(error.code)) return false
+    return status === 404 || status === 410 || LOST.test(error.message.slice(0, 500))
+  }
+  if (status === 404 || status === 410) return true
+  return status === 400 && LOST.test(new TextDecoder().decode(body.subarray(0, 500)))
+}
+
+/** The failure of the request by which it came out. */
+export function sessionLostBy(status: number): LinkFailure {
+  const what = `the server answered ${status}: it no longer knows the session`
+  return new LinkFailure('unclear', true, what, { status, sessionLost: true })
+}
+
 /** Nothing of the next message left: a new session is to be begun first. */
 export function sessionLost(): LinkFailure {
-  return new LinkFailure('broken', false, 'the server no longer knows the session')
+  return new LinkFailure('broken', false, 'the server no longer knows the session', {
+    sessionLost: true,
+  })
 }
 
 /** The messages of a body: one, or those of a batch (2025-03-26). */

@@ -11,22 +11,29 @@ import { Pool, type Dispatcher } from 'undici'
 import { mirrorHeaders } from '../wire/headers.ts'
 import {
   createId,
-  encodeError,
   encodeNotification,
   encodeRequest,
-  encodeResult,
   parseMessage,
   type RpcError,
-  type RpcMessage,
   type RpcResult,
 } from '../wire/json-rpc.ts'
 import { SESSION_HEADER } from '../wire/rev-2025-11-25.ts'
-import { MCP_HEADERS, MODERN_REVISION, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { MCP_HEADERS, MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { post, type Post, type PostAnswer } from './http-exchange.ts'
-import { sessionLost, splitBatch, statusFailure } from './http-status.ts'
+import { openGetStream, type GetStream } from './get-stream.ts'
+import { post, type PostAnswer, type PostOptions } from './http-exchange.ts'
+import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
+import {
+  saysSessionLost,
+  sessionLost,
+  sessionLostBy,
+  splitBatch,
+  statusFailure,
+} from './http-status.ts'
+import { createIncoming } from './incoming.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
-import type { LinkListener, LinkRequest } from './link.ts'
+import type { LinkListener, LinkOptions, LinkRequest } from './link.ts'
+import { isBreak, resumeStream, type Marks } from './resume-stream.ts'
 
 export interface HttpEndpoint {
   /** http or https, with path and query. */
@@ -35,19 +42,20 @@ export interface HttpEndpoint {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface HttpOptions {
-  /** Largest answer or event, bytes, default 64 MiB. */
-  readonly maxBytes?: number
+export interface HttpOptions extends LinkOptions {
   /** Default: a pool of our own to the origin. */
   readonly dispatcher?: Dispatcher
 }
 
+/** One exchange that carries an answer. */
+type Carried = Pick<PostOptions, 'path' | 'headers' | 'body' | 'method' | 'onSend'>
+
 const NOTIFY_TIMEOUT_MS = 10_000
-const NOISE_SAMPLES = 10
 
 /** Headers that belong to the message: configured ones must not override them. */
 const OWN_HEADERS =
-  /^(?:content-(?:type|length|encoding)|transfer-encoding|accept|host|connection|mcp-.*)$/i
+  /^(?:content-(?:type|length|encoding)|transfer-encoding|accept|host|connection|last-event-id|mcp-.*)$/i
+
 /** Opens a link; nothing is sent yet. @throws TypeError for a url that is none. */
 export function createHttpLink(
   endpoint: HttpEndpoint,
@@ -62,18 +70,16 @@ class HttpLink implements Link {
   readonly ended: Promise<LinkFailure>
   readonly #origin: string
   readonly #configured: Readonly<Record<string, string>>
-  readonly #listener: LinkListener
   readonly #dispatcher: Dispatcher
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
-  readonly #noiseSample: string[] = []
+  readonly #incoming = createIncoming()
+  readonly #inbox: Inbox
   #path: string
   #session: string | undefined
   #agreement: Agreement | undefined
+  #stream: GetStream | undefined
   #lastId = 0
-  #noise = 0
-  #stray = 0
-  #nonConforming = 0
   #over: LinkFailure | undefined
   #end: (failure: LinkFailure) => void = () => {}
 
@@ -81,15 +87,17 @@ class HttpLink implements Link {
     const url = new URL(endpoint.url)
     this.#origin = url.origin
     this.#path = url.pathname + url.search
-    this.#configured = Object.fromEntries(
-      Object.entries(endpoint.headers)
-        .filter(([name]) => !OWN_HEADERS.test(name))
-        .map(([name, value]) => [name.toLowerCase(), value]),
-    )
-    this.#listener = listener
+    this.#configured = configuredHeaders(endpoint)
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
     this.#ownsDispatcher = options.dispatcher === undefined
     this.#dispatcher = options.dispatcher ?? createPool(url.origin)
+    this.#inbox = createInbox({
+      listener,
+      incoming: this.#incoming,
+      reply: async (message) => void (await this.#send(message, this.#headers('response'))),
+      onStray: options.onStray,
+      isModern: () => this.#agreement?.era === 'modern',
+    })
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -104,9 +112,29 @@ class HttpLink implements Link {
     this.#agreement = agreement
   }
 
+  hear(onGap: () => void): void {
+    if (this.#agreement?.era !== 'legacy' || this.#over !== undefined) return
+    this.#stream ??= openGetStream({
+      open: ({ lastEventId, onHead, onMark }) =>
+        post(this.#dispatcher, {
+          ...this.#get(lastEventId),
+          maxBytes: this.#maxBytes,
+          onHead,
+          onMark,
+          onEvent: (data, name) => (name === 'message' ? this.#inbox.takeStray(data) : undefined),
+        }),
+      onSessionLost: () => this.#finish(sessionLost()),
+      onGap,
+      monotonic: () => performance.now(),
+    })
+  }
+
+  hears(): boolean {
+    return this.#stream?.isOpen() === true
+  }
+
   async request(request: LinkRequest): Promise<RpcResult | RpcError> {
-    if (this.#over !== undefined)
-      throw new LinkFailure(this.#over.reason, false, this.#over.message)
+    this.#checkUsable()
     if (request.signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
     const body = encodeRequest(createId(request.id), request.method, request.params)
     let sent = false
@@ -114,17 +142,26 @@ class HttpLink implements Link {
       if (!sent) request.onSend?.()
       sent = true
     }
-    let answer = await this.#exchange(request, body, onSend)
-    if (!('kind' in answer) && request.followRedirect && this.#follow(answer)) {
-      answer = await this.#exchange(request, body, onSend)
+    const open = this.#inbox.open(request)
+    const abort = (): void => this.#abort(open, sent)
+    request.signal.addEventListener('abort', abort, { once: true })
+    try {
+      let answer = await this.#post(open, body, onSend)
+      if (!('kind' in answer) && request.followRedirect && this.#follow(answer)) {
+        answer = await this.#post(open, body, onSend)
+      }
+      if (!('kind' in answer)) throw this.#judge(answer)
+      this.#noticeLostSession(answer)
+      return answer
+    } finally {
+      request.signal.removeEventListener('abort', abort)
+      open.fail(new LinkFailure('aborted', sent, 'nobody waits for it'))
     }
-    if ('kind' in answer) return answer
-    throw this.#judge(answer)
   }
 
   async notify(method: string, params?: Uint8Array): Promise<void> {
     const answer = await this.#send(encodeNotification(method, params), this.#headers(method))
-    if (answer.status >= 300) throw statusFailure(answer.status)
+    if (answer.status >= 300) throw this.#judge(answer)
   }
 
   complaints(): string {
@@ -132,145 +169,133 @@ class HttpLink implements Link {
   }
 
   counts(): ReturnType<Link['counts']> {
-    return {
-      noise: this.#noise,
-      stray: this.#stray,
-      nonConforming: this.#nonConforming,
-      noiseSample: [...this.#noiseSample],
-    }
+    return this.#inbox.counts()
   }
 
   async close(): Promise<void> {
     if (this.#session !== undefined && this.#over === undefined) {
+      this.#stream?.close()
       // Best effort: a server without an end to its sessions answers 405.
       await this.#send(new Uint8Array(0), this.#headers('DELETE'), 'DELETE').catch(() => {})
     }
     this.#finish(new LinkFailure('broken', false, 'the connection was closed'))
-    if (this.#ownsDispatcher) await this.#dispatcher.destroy()
+    if (!this.#ownsDispatcher) return
+    // Calls that are under way may be answered though their session is not known any more.
+    if (this.#over?.sessionLost === true) await this.#dispatcher.close()
+    else await this.#dispatcher.destroy()
+  }
+
+  #checkUsable(): void {
+    const over = this.#over
+    if (over === undefined) return
+    throw new LinkFailure(over.reason, false, over.message, { sessionLost: over.sessionLost })
   }
 
   /** @returns the JSON-RPC answer, or the HTTP answer when there was none in it. */
-  async #exchange(
-    request: LinkRequest,
+  async #post(
+    open: OpenRequest,
     body: Uint8Array,
     onSend: () => void,
   ): Promise<RpcResult | RpcError | PostAnswer> {
-    let found: RpcResult | RpcError | undefined
-    let broken: LinkFailure | undefined
-    let answered: () => void = () => {}
-    const fromStream = new Promise<void>((resolve) => {
-      answered = resolve
-    })
-    const sending = post(this.#dispatcher, {
-      path: this.#path,
-      headers: this.#requestHeaders(request),
-      body,
-      maxBytes: this.#maxBytes,
-      onSend,
-      onEvent: (data) => {
-        // The answer ends the stream: nothing after it belongs to this call.
-        if (found !== undefined || broken !== undefined) return undefined
-        const read = this.#readMessage(parseMessage(data), request)
-        if (read instanceof LinkFailure) broken = read
-        else if (read !== undefined && 'kind' in read) found = read
-        else return read
-        return answered()
-      },
-    })
-    const abort = (): void => this.#abort(request, sending)
-    request.signal.addEventListener('abort', abort, { once: true })
+    const marks: Marks = {}
     try {
-      const answer = await Promise.race([sending.answer, fromStream])
-      this.#keepSession(request, sending.headers())
-      if (broken !== undefined) throw broken
-      if (found !== undefined) return found
-      if (answer === undefined) throw new LinkFailure('broken', true, 'the stream ended')
-      return this.#readBody(answer, request)
+      const answer = await this.#carry(
+        open,
+        { path: this.#path, headers: this.#requestHeaders(open.request), body, onSend },
+        marks,
+      )
+      if ('kind' in answer) return answer
+      if (!answer.streamed) return this.#readBody(answer, open)
+      if (open.isSettled()) return await open.answered
+      throw new LinkFailure('broken', true, 'the event stream ended before an answer came')
+    } catch (error) {
+      if (!isBreak(error) || !this.#mayResume(marks)) throw error
+      return await resumeStream(open, marks, error, (get) =>
+        this.#carry(open, this.#get(get.lastEventId), marks),
+      )
+    }
+  }
+
+  /** Event ids mean something in the session revisions only. */
+  #mayResume({ lastEventId }: Marks): boolean {
+    return this.#agreement?.era === 'legacy' && lastEventId !== undefined
+  }
+
+  /** One HTTP exchange on which the answer may come. @param marks where in the stream it stands. */
+  async #carry(
+    open: OpenRequest,
+    options: Carried,
+    marks: Marks,
+  ): Promise<RpcResult | RpcError | PostAnswer> {
+    const sending = post(this.#dispatcher, {
+      maxBytes: this.#maxBytes,
+      onMark: (mark) => Object.assign(marks, mark),
+      onEvent: (data, name) => (name === 'message' ? open.take(parseMessage(data)) : undefined),
+      ...options,
+    })
+    try {
+      const answer = await Promise.race([sending.answer, open.answered])
+      this.#keepSession(open.request, sending.headers())
+      return answer
+    } catch (error) {
+      if (error instanceof LinkFailure) sending.abort(error)
+      throw error
     } finally {
-      request.signal.removeEventListener('abort', abort)
       sending.release()
     }
   }
 
-  #abort(request: LinkRequest, sending: Post): void {
-    const sent = sending.sent()
+  #get(lastEventId: string | undefined): Carried {
+    return {
+      path: this.#path,
+      method: 'GET',
+      headers: {
+        ...this.#headers('GET'),
+        accept: 'text/event-stream',
+        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      },
+      body: new Uint8Array(0),
+    }
+  }
+
+  #abort(open: OpenRequest, sent: boolean): void {
+    if (open.isSettled()) return
     // Modern: closing the stream is the cancel. Session revisions: a disconnect is none, so say it.
     if (sent && this.#agreement?.era === 'legacy') {
-      const params = encodeJson({ requestId: request.id })
+      const params = encodeJson({ requestId: open.request.id })
       this.notify('notifications/cancelled', params).catch(() => {})
     }
-    sending.abort(new LinkFailure('aborted', sent, 'canceled after sending'))
+    const when = sent ? 'after sending' : 'before sending'
+    open.fail(new LinkFailure('aborted', sent, `canceled ${when}`))
   }
 
   /** A whole body: one message, or (2025-03-26) several in an array. */
-  #readBody(answer: PostAnswer, request: LinkRequest): RpcResult | RpcError | PostAnswer {
-    if (answer.status === 401 || answer.status === 403) return answer
-    if (answer.status === 404 && this.#session !== undefined) return answer
-    if (answer.streamed || answer.body.length === 0) return answer
-    const messages = splitBatch(answer.body).map((bytes) => parseMessage(bytes))
+  async #readBody(
+    answer: PostAnswer,
+    open: OpenRequest,
+  ): Promise<RpcResult | RpcError | PostAnswer> {
+    const { status, body } = answer
+    if (status === 401 || status === 403) return answer
+    const messages = body.length === 0 ? [] : splitBatch(body).map((bytes) => parseMessage(bytes))
+    if (this.#session !== undefined && status >= 400 && saysSessionLost(answer, messages)) {
+      this.#finish(sessionLost())
+      // It may have run all the same: servers are known to find out afterwards.
+      throw sessionLostBy(status)
+    }
     for (const message of messages) {
-      // Servers in the field say so of a session they do not know; a new one heals it.
-      const odd = message.kind === 'error' && answer.status === 400
-      if (odd && this.#session !== undefined) this.#finish(sessionLost())
-      // The only request of this POST is ours: an error without an id can only answer it.
-      if (message.kind === 'error' && message.id === undefined) return message
-      const read = this.#readMessage(message, request)
-      if (read instanceof LinkFailure) throw read
-      if (read !== undefined && 'kind' in read) return read
+      void open.take(message)
+      if (open.isSettled()) return await open.answered
     }
-    if (answer.status < 300) {
-      const fault = messages.find((message) => message.kind === 'fault')
-      const what = fault?.kind === 'fault' ? fault.message : 'a message that answers nothing'
-      throw new LinkFailure('unreadable', true, `the answer is ${what}`)
-    }
-    return answer
+    if (status >= 300 || body.length === 0) return answer
+    const fault = messages.find((message) => message.kind === 'fault')
+    const what = fault?.kind === 'fault' ? fault.message : 'a message that answers nothing'
+    throw new LinkFailure('unreadable', true, `the answer is ${what}`)
   }
 
-  /** @returns the answer to this request; a failure when it is broken; else what to wait for. */
-  #readMessage(
-    message: RpcMessage,
-    request: LinkRequest,
-  ): RpcResult | RpcError | LinkFailure | Promise<void> | undefined {
-    switch (message.kind) {
-      case 'result':
-      case 'error':
-        if (message.id === undefined) return message.kind === 'error' ? message : undefined
-        if (message.id.value !== String(request.id)) {
-          this.#stray += 1
-          return undefined
-        }
-        if (message.id.type === 'string') this.#nonConforming += 1
-        return message
-      case 'notification': {
-        if (/^notifications\/(?:progress|message)$/.test(message.method)) {
-          return request.onNotification?.(message) ?? undefined
-        }
-        this.#listener(message)
-        return undefined
-      }
-      case 'request':
-        this.#answerRequest(message)
-        return undefined
-      case 'fault':
-        if (message.claimed && message.id?.value === String(request.id)) {
-          return new LinkFailure('unreadable', true, `the answer is broken: ${message.message}`)
-        }
-        this.#addNoise(message.message)
-        return undefined
-    }
-  }
-
-  #answerRequest(request: RpcMessage & { readonly kind: 'request' }): void {
-    if (this.#agreement?.era === 'modern') {
-      this.#stray += 1
-      return
-    }
-    const message = `${request.method} is not supported: this client declared no such capability`
-    const answer =
-      request.method === 'ping'
-        ? encodeResult(request.id, encodeJson({}))
-        : encodeError(request.id, { code: RPC_ERRORS.methodNotFound, message })
-    this.#send(answer, this.#headers(request.method)).catch(() => {})
+  /** An error in words, with a status that says nothing: it stands as the answer, the next call begins a new session. */
+  #noticeLostSession(answer: RpcResult | RpcError): void {
+    if (answer.kind !== 'error' || this.#session === undefined) return
+    if (saysSessionLost({ status: 200, body: answer.bytes }, [answer])) this.#finish(sessionLost())
   }
 
   async #send(
@@ -340,30 +365,32 @@ class HttpLink implements Link {
     return true
   }
 
-  #judge(answer: PostAnswer): LinkFailure {
-    const { status } = answer
-    if (answer.streamed) {
-      return new LinkFailure('broken', true, 'the event stream ended before an answer came')
-    }
-    const failure = statusFailure(status)
-    // The session may be gone: the next call begins a new one. This call may have run all the same.
-    if (this.#session !== undefined && status === 404) this.#finish(sessionLost())
-    return failure
-  }
-
-  #addNoise(what: string): void {
-    this.#noise += 1
-    if (this.#noiseSample.length < NOISE_SAMPLES) this.#noiseSample.push(what)
+  #judge({ status }: PostAnswer): LinkFailure {
+    if (this.#session === undefined || status !== 404) return statusFailure(status)
+    this.#finish(sessionLost())
+    return sessionLostBy(status)
   }
 
   #finish(failure: LinkFailure): void {
     if (this.#over !== undefined) return
     this.#over = failure
+    this.#stream?.close()
+    this.#incoming.end()
     this.#end(failure)
   }
 }
 
-function createPool(origin: string): Pool {
+/** The operator's, by lower-case name, without those that belong to the message. */
+export function configuredHeaders({ headers }: HttpEndpoint): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => !OWN_HEADERS.test(name))
+      .map(([name, value]) => [name.toLowerCase(), value]),
+  )
+}
+
+/** A pool to one origin in which nothing is given up by time. */
+export function createPool(origin: string): Pool {
   return new Pool(origin, {
     connections: 256,
     pipelining: 1,

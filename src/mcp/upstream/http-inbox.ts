@@ -1,0 +1,184 @@
+/**
+ * What arrives over HTTP and whose it is: on the stream of a request only that request's own answer
+ * and events count; on a stream of no request, what names one is that one's, the rest is the owner's.
+ *
+ * @source MCP 2025-11-25 and 2026-07-28, transports, Streamable HTTP, receiving messages.
+ */
+import { JsonFault } from '../wire/json-fault.ts'
+import {
+  createId,
+  parseMessage,
+  type RpcError,
+  type RpcMessage,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResult,
+} from '../wire/json-rpc.ts'
+import { MODERN_NOTIFICATIONS } from '../wire/rev-2026-07-28.ts'
+import type { Incoming, Reply } from './incoming.ts'
+import { LinkFailure, type AnswerRequest, type Link } from './link.ts'
+import type { LinkListener, LinkRequest } from './link.ts'
+import { Pending } from './pending.ts'
+
+export interface InboxDeps {
+  readonly listener: LinkListener
+  readonly incoming: Incoming
+  /** Posts a response to the server. */
+  readonly reply: Reply
+  /** Answers requests that came on no request's stream. */
+  readonly onStray: AnswerRequest | undefined
+  /** Requests to us exist in the session revisions only. */
+  isModern(): boolean
+}
+
+/** One request of ours until its answer is there. */
+export interface OpenRequest {
+  readonly request: LinkRequest
+  /** Rejects with a LinkFailure when the answer is broken, or by `fail`. */
+  readonly answered: Promise<RpcResult | RpcError>
+  isSettled(): boolean
+  /** One message of its own stream or body. @returns what to wait for before more is read. */
+  take(message: RpcMessage): Promise<void> | undefined
+  /** Does nothing when it is settled. */
+  fail(failure: LinkFailure): void
+}
+
+export interface Inbox {
+  open(request: LinkRequest): OpenRequest
+  /** One message of a stream that belongs to no request. */
+  takeStray(data: Uint8Array): Promise<void> | undefined
+  counts(): ReturnType<Link['counts']>
+}
+
+const NOISE_SAMPLES = 10
+
+/** Makes the inbox of one link. */
+export function createInbox(deps: InboxDeps): Inbox {
+  return new LinkInbox(deps)
+}
+
+class LinkInbox implements Inbox {
+  readonly #deps: InboxDeps
+  readonly #pending = new Pending()
+  readonly #noiseSample: string[] = []
+  #noise = 0
+
+  constructor(deps: InboxDeps) {
+    this.#deps = deps
+  }
+
+  open(request: LinkRequest): OpenRequest {
+    let settled = false
+    const settle = (): void => {
+      settled = true
+    }
+    const answered = this.#pending.add(request)
+    // Whoever waited may have been answered otherwise meanwhile.
+    answered.then(settle, settle)
+    return {
+      request,
+      answered,
+      isSettled: () => settled,
+      take: (message) => {
+        // The answer ends the stream: nothing after it belongs to this call.
+        if (settled) return undefined
+        const wait = this.#takeOwn(message, request)
+        if (wait !== 'settled') return wait
+        settled = true
+        return undefined
+      },
+      fail: (failure) => {
+        settled = true
+        this.#pending.fail(request.id, failure)
+      },
+    }
+  }
+
+  takeStray(data: Uint8Array): Promise<void> | undefined {
+    const message = parseMessage(data)
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        this.#pending.answer(message)
+        return undefined
+      case 'notification':
+        if (!isOfRequest(message)) return this.#tell(message)
+        return this.#ownerOf(message)?.onNotification?.(message) ?? undefined
+      case 'request':
+        this.#answer(message, this.#deps.onStray)
+        return undefined
+      case 'fault':
+        this.#addNoise(message.message)
+        return undefined
+    }
+  }
+
+  counts(): ReturnType<Link['counts']> {
+    return { ...this.#pending.counts, noise: this.#noise, noiseSample: [...this.#noiseSample] }
+  }
+
+  #takeOwn(message: RpcMessage, request: LinkRequest): Promise<void> | 'settled' | undefined {
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return this.#takeAnswer(message, request) ? 'settled' : undefined
+      case 'notification':
+        if (!isOfRequest(message)) return this.#tell(message)
+        return request.onNotification?.(message) ?? undefined
+      case 'request':
+        this.#answer(message, request.onRequest)
+        return undefined
+      case 'fault':
+        if (message.claimed && message.id?.value === String(request.id)) {
+          const what = `the answer is broken: ${message.message}`
+          this.#pending.fail(request.id, new LinkFailure('unreadable', true, what))
+          return 'settled'
+        }
+        this.#addNoise(message.message)
+        return undefined
+    }
+  }
+
+  #takeAnswer(message: RpcResult | RpcError, request: LinkRequest): boolean {
+    if (message.id === undefined) {
+      // The only request here is ours: an error without an id can only answer it.
+      return this.#pending.answer({ ...message, id: createId(request.id) })
+    }
+    if (message.id.value === String(request.id)) return this.#pending.answer(message)
+    this.#pending.addStray()
+    return false
+  }
+
+  #tell(notification: RpcNotification): undefined {
+    if (notification.method === MODERN_NOTIFICATIONS.cancelled) {
+      this.#deps.incoming.withdraw(notification)
+    }
+    this.#deps.listener(notification)
+  }
+
+  #answer(request: RpcRequest, answer: AnswerRequest | undefined): void {
+    if (this.#deps.isModern()) return this.#pending.addStray()
+    this.#deps.incoming.take(request, answer, this.#deps.reply)
+  }
+
+  #ownerOf(notification: RpcNotification): LinkRequest | undefined {
+    try {
+      const owner = this.#pending.ownerOf(notification)
+      if (owner === undefined) this.#pending.addStray()
+      return owner
+    } catch (error) {
+      if (!(error instanceof JsonFault)) throw error
+      this.#pending.addStray()
+      return undefined
+    }
+  }
+
+  #addNoise(what: string): void {
+    this.#noise += 1
+    if (this.#noiseSample.length < NOISE_SAMPLES) this.#noiseSample.push(what)
+  }
+}
+
+function isOfRequest({ method }: RpcNotification): boolean {
+  return /^notifications\/(?:progress|message)$/.test(method)
+}
