@@ -24,36 +24,33 @@ export type GateVerdict =
   | {
       readonly kind: 'pass'
       readonly decision: Decision
-      readonly argumentsDigest: string
       /** To be spent by `open`, which also knows whether an earlier round of this call may hand it on. */
       readonly approvalId?: string
     }
   | {
       readonly kind: 'refused'
       readonly outcome: Failed
-      readonly argumentsDigest: string
       readonly decision?: Decision
     }
 
 /** Runs every check in order; the first that refuses decides. */
 export async function passGate(ports: GatePorts, call: OutboundCall): Promise<GateVerdict> {
-  const argumentsDigest = ports.digest.json(call.arguments)
   const early = checkBeforePolicy(ports, call)
-  if (early !== undefined) return { kind: 'refused', outcome: early, argumentsDigest }
+  if (early !== undefined) return { kind: 'refused', outcome: early }
 
   const decision = ports.policy.decide(call.principal, call.route, call.arguments)
   if (decision.effect === 'deny') {
     const outcome = refused('policy', 'denied', `denied by ${decision.rule}; nothing was sent`)
-    return { kind: 'refused', outcome, argumentsDigest, decision }
+    return { kind: 'refused', outcome, decision }
   }
-  if (decision.effect === 'allow') return { kind: 'pass', decision, argumentsDigest }
+  if (decision.effect === 'allow') return { kind: 'pass', decision }
   if (call.continuation?.approvalId !== undefined) {
     // The envelope that carried it is sealed by us and bound to these very arguments.
     const { approvalId } = call.continuation
-    return { kind: 'pass', decision, argumentsDigest, approvalId }
+    return { kind: 'pass', decision, approvalId }
   }
   try {
-    return await askForApproval(ports, call, decision, argumentsDigest)
+    return await askForApproval(ports, call, decision)
   } catch (error) {
     if (!(error instanceof ComityError)) throw error
     // Too many wait, or too much to show: the record is well, it is a person's attention that is short.
@@ -63,7 +60,7 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
       code,
       `this call needs a person's approval (${decision.rule}), which cannot be asked for now: ${error.message}; nothing was sent`,
     )
-    return { kind: 'refused', outcome, argumentsDigest, decision }
+    return { kind: 'refused', outcome, decision }
   }
 }
 
@@ -140,12 +137,11 @@ async function askForApproval(
   ports: GatePorts,
   call: OutboundCall,
   decision: Decision,
-  argumentsDigest: string,
 ): Promise<GateVerdict> {
-  const digest = approvalDigest(ports.digest, call, argumentsDigest)
+  const digest = approvalDigest(ports.digest, call, ports.digest.json(call.arguments))
   const known = await ports.approvals.find(digest)
   if (known?.state === 'approved') {
-    return { kind: 'pass', decision, argumentsDigest, approvalId: known.id }
+    return { kind: 'pass', decision, approvalId: known.id }
   }
   if (known?.state === 'denied') {
     const outcome = refused(
@@ -154,7 +150,7 @@ async function askForApproval(
       `a person denied this call (${known.id}); nothing was sent`,
       known.id,
     )
-    return { kind: 'refused', outcome, argumentsDigest, decision }
+    return { kind: 'refused', outcome, decision }
   }
   const { route, principal } = call
   const approval = await ports.approvals.request(
@@ -178,5 +174,5 @@ async function askForApproval(
       `A person runs: ${ports.approvals.commandFor?.(approval.id) ?? `comity approve ${approval.id}`}  (until ${approval.expiresAt}). Then make the very same call again; it passes once.`,
     approval.id,
   )
-  return { kind: 'refused', outcome, argumentsDigest, decision }
+  return { kind: 'refused', outcome, decision }
 }

@@ -38,22 +38,21 @@ export async function openCall(
   if (known !== undefined) return sayRecorded(known)
   const verdict = await passGate(ports, call)
   if (verdict.kind === 'refused') {
-    ports.ledger.refuse(call, verdict.argumentsDigest, verdict.outcome, verdict.decision)
+    ports.ledger.refuse(call, verdict.outcome, verdict.decision)
     return { refused: verdict.outcome }
   }
   const opened = await open(ports, call, verdict, { ...over, idempotency })
   if (opened.kind === 'opened') return { passed: verdict }
   if (opened.kind === 'recorded' || opened.kind === 'key_conflict') return sayRecorded(opened)
   const outcome = notOpened(opened)
-  if (opened.kind !== 'unwritable')
-    ports.ledger.refuse(call, verdict.argumentsDigest, outcome, verdict.decision)
+  if (opened.kind !== 'unwritable') ports.ledger.refuse(call, outcome, verdict.decision)
   return { refused: outcome }
 }
 
 async function open(
   ports: RecordPorts,
   call: OutboundCall,
-  { argumentsDigest, decision, approvalId }: Passed,
+  { decision, approvalId }: Passed,
   more: {
     readonly task?: TaskRecord | undefined
     readonly idempotency: Idempotency | undefined
@@ -61,13 +60,13 @@ async function open(
   },
 ): Promise<Opened> {
   const { task, idempotency, exchange } = more
+  // Whatever the agent's risk is, an answer moves its work on.
+  const sideEffect = decision.risk !== 'read' || call.operation === 'answer'
   try {
     const opened = ports.ledger.open({
       call,
-      argumentsDigest,
-      actKey: actKey(ports.digest, call),
-      // Whatever the agent's risk is, an answer moves its work on.
-      sideEffect: decision.risk !== 'read' || call.operation === 'answer',
+      actKey: sideEffect ? actKey(ports.digest, call) : '',
+      sideEffect,
       decision,
       ...(approvalId === undefined ? {} : { approvalId }),
       ...(task === undefined ? {} : { task }),

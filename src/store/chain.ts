@@ -2,7 +2,7 @@
  * The hash chain: each entry's hash covers the hash before it and everything the entry says, so an edit, a deletion,
  * an insertion or a new order breaks every hash from there on. A cut tail leaves a valid chain: that is head-file.ts's to see.
  */
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 
 export interface Link {
   readonly seq: number
@@ -34,9 +34,18 @@ export function linkHash(previous: string, link: Link): string {
 
 /** Hex SHA-256. */
 export function sha256(...data: readonly (string | Uint8Array)[]): string {
-  const hash = createHash('sha256')
-  for (const piece of data) hash.update(piece)
-  return hash.digest('hex')
+  const [only] = data
+  if (data.length === 1 && only !== undefined) return hash('sha256', only)
+  const digest = createHash('sha256')
+  for (const piece of data) digest.update(piece)
+  return digest.digest('hex')
+}
+
+/** Hex SHA-256 over a salt and what it hides. */
+export function saltedSha256(salt: Uint8Array, bytes: Uint8Array): string {
+  // One call for small ones, since making a hash object costs more than hashing them; large ones are not copied.
+  if (bytes.byteLength <= 1024) return hash('sha256', Buffer.concat([salt, bytes]))
+  return sha256(salt, bytes)
 }
 
 /** Checksum over a record's columns: finds flipped bytes, proves nothing against someone who can recompute it. */

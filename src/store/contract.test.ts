@@ -107,7 +107,6 @@ describe('ledger', () => {
   test('a refusal is a call of its own, with its reason', async () => {
     store.ledger.refuse(
       createCall('c1'),
-      'a'.repeat(64),
       { state: 'failed', origin: 'policy', ran: 'no', code: 'denied', detail: 'rules[0]' },
       undefined,
     )

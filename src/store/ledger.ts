@@ -33,7 +33,7 @@ export function createLedger(committer: Committer, reader: DatabaseSync): Ledger
       return row === undefined ? undefined : readRecorded(parseCallRow(row), digest)
     },
     open: (opening) => open(committer, opening),
-    refuse: (call, _argumentsDigest, outcome, decision) =>
+    refuse: (call, outcome, decision) =>
       committer.enqueue({
         do: 'refuse',
         callId: call.callId,

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Entry, EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { type CallRow, parseCallRow, SELECT_CALL } from './apply/call-row.ts'
-import { sha256 } from './chain.ts'
+import { saltedSha256 } from './chain.ts'
 import { checkHead, checkLinks, loadHead } from './check-store.ts'
 import { readHead } from './head-file.ts'
 import type { EntryQuery, Records, StoredCall, StoredPayload, Verification } from './store.ts'
@@ -129,7 +129,7 @@ function parsePayload(row: Record<string, unknown>): StoredPayload {
   const digest = String(row['digest'])
   const salt = row['salt'] as Uint8Array
   const bytes = row['bytes'] as Uint8Array | null
-  if (bytes !== null && sha256(salt, bytes) !== digest) {
+  if (bytes !== null && saltedSha256(salt, bytes) !== digest) {
     throw new ComityError(
       'store_corrupt',
       `the payload ${digest} does not fit its digest: it was damaged or changed from outside`,

@@ -9,7 +9,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { factsText } from './canonical-text.ts'
-import { chainStart, linkHash, sha256 } from './chain.ts'
+import { chainStart, linkHash, saltedSha256 } from './chain.ts'
 import type { ChainHead, Facts, PayloadBytes } from './commands.ts'
 
 export type Row = Record<string, unknown>
@@ -107,7 +107,7 @@ export class Writer {
   /** Keeps a payload under its salted digest. @returns what an entry says of it. */
   keep(callId: string, kind: string, bytes: Uint8Array): { digest: string; bytes: number } {
     const salt = this.#salt()
-    const digest = sha256(salt, bytes)
+    const digest = saltedSha256(salt, bytes)
     this.run(
       `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes)
        VALUES (:digest, :callId, :kind, :size, :salt, :bytes)`,

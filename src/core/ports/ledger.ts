@@ -8,9 +8,7 @@ import type { TaskCommit } from './tasks.ts'
 
 export interface Opening {
   readonly call: OutboundCall
-  /** SHA-256 over the canonical arguments. */
-  readonly argumentsDigest: string
-  /** Equal for equal acts: principal, endpoint, capability, canonical arguments. */
+  /** Equal for equal acts: principal, endpoint, capability, canonical arguments. Empty without side effects, which have no twins. */
   readonly actKey: string
   /** Write or destructive: durable before it resolves, subject to the twin rule. */
   readonly sideEffect: boolean
@@ -57,7 +55,6 @@ export interface Ledger {
   /** A call stopped at the gate: written, ordered, joins the next group commit. */
   refuse(
     call: OutboundCall,
-    argumentsDigest: string,
     outcome: Outcome,
     decision: Decision | undefined,
   ): void

@@ -80,7 +80,6 @@ export function createCall(callId: string, over: Partial<OutboundCall> = {}): Ou
 export function createOpening(callId: string, over: Partial<Opening> = {}): Opening {
   return {
     call: createCall(callId),
-    argumentsDigest: 'a'.repeat(64),
     actKey: 'act-1',
     sideEffect: true,
     decision: {
