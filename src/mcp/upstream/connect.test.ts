@@ -168,6 +168,31 @@ describe('modern servers', () => {
   )
 })
 
+test('a refusal of the very revision that it then offers is asked once more, and only once', async () => {
+  const refusal = { error: { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } } }
+  const seen: string[] = []
+  const serve = (refusals: number): Promise<string> =>
+    listen((_, response, text) => {
+      const message = JSON.parse(text) as Message
+      seen.push(message.method)
+      if (seen.length <= refusals) return reply(response, message, refusal, 400)
+      const offers = { supportedVersions: ['2026-07-28'], capabilities: {} }
+      const result = message.method === 'server/discover' ? offers : { content: [] }
+      reply(response, message, {
+        result: { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...result },
+      })
+    })
+  const once = openPeer({ transport: 'http', url: await serve(1), headers: {} })
+  expect((await makeCall(once, 'pay')).outcome.state).toBe('completed')
+  expect(seen.splice(0)).toEqual(['server/discover', 'server/discover', 'tools/call'])
+
+  const always = openPeer({ transport: 'http', url: await serve(9), headers: {} })
+  await expect(always.listing()).rejects.toThrow(
+    /refuses 2026-07-28 and offers it in the same answer, twice/u,
+  )
+  expect(seen).toEqual(['server/discover', 'server/discover'])
+})
+
 test('no revision in common is said with both sides', async () => {
   const peer = openPeer(
     inlineServer(
