@@ -57,6 +57,7 @@ export function createDispatch(ports: DispatchPorts): {
       const reply = Promise.resolve({ callId: outbound.callId, outcome: opened.refused })
       return { callId: outbound.callId, reply }
     }
+    exchange.opened?.(outbound.callId)
     const stop = exchange.stop?.bind(exchange)
     if (task !== undefined && stop !== undefined) ports.running.set(task.id, stop)
     const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task).finally(() => {

@@ -22,6 +22,8 @@ export interface Exchange {
   onGone?(listener: () => void): void
   /** Ordered, never after the outcome. A returned promise is back-pressure: await it before reading more from the peer. */
   emit(event: CallEvent): void | Promise<void>
+  /** Told our id of the attempt once it is on record, before anything is sent. */
+  opened?(callId: string): void
   /** What may be declared to the peer for this call. */
   readonly can: CallerCan
   /**

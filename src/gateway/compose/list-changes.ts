@@ -54,7 +54,7 @@ export function createListChanges(seenBy: SeenBy): ListChanges {
         const before = one.seen
         one.seen = look(one.principal)
         const kinds = KINDS.filter((kind) => before.get(kind) !== one.seen.get(kind))
-        for (const listener of [...one.listeners]) for (const kind of kinds) listener(kind)
+        for (const listener of one.listeners) for (const kind of kinds) listener(kind)
       }
     },
   }

@@ -1,7 +1,8 @@
 /**
  * The exchange of one call: when it should stop and why, and how progress and logs reach its caller.
  *
- * A modern caller that closes its stream cancels; a legacy one that disconnects does not, and is only noted as gone.
+ * A modern caller that closes its stream cancels; a legacy one that disconnects does not, and is only noted as gone. The
+ * call's time stands still while a person is asked.
  */
 import type { CallEvent, Exchange, StopReason } from '../../core/ports/upstream.ts'
 import { encodeNotification } from '../wire/json-rpc.ts'
@@ -14,48 +15,133 @@ export interface OpenExchange {
   readonly exchange: Exchange
   /** The caller leaving stops nothing from now on: it was shown where the work goes on. */
   detach(): void
+  /** The request was answered and the work goes on without one: nobody is told anything, only the end of the door stops it. */
+  park(): void
+  /** Another request of the same caller takes over: its stream, its tokens, its leaving. */
+  attach(visit: Visit): void
+  /** The deadline stands still until the returned function was called. */
+  hold(): () => void
   /** Nothing is sent any more, timers end. Call it once the outcome is there. */
   close(): void
 }
 
 /** @param deadlineAt epoch milliseconds; @param now the same clock. */
 export function openExchange(visit: Visit, deadlineAt: number, now: number): OpenExchange {
-  const { caller } = visit
   const controller = new AbortController()
   const over = new AbortController()
   let reason: StopReason | undefined
   let closed = false
+  /** Whose request it is now. */
+  let present: Visit | undefined
+  let isParked = false
   const stop = (why: StopReason): void => {
     if (closed || reason !== undefined) return
     reason = why
     controller.abort(why)
   }
-  const withdrawn = (): void => stop(stopReasonOf(caller.signal))
-  if (caller.signal.aborted) withdrawn()
-  else caller.signal.addEventListener('abort', withdrawn, { once: true })
-  const timer = setTimeout(() => stop('deadline'), Math.max(0, deadlineAt - now))
-  timer.unref()
+  const withdrawn = (): void => {
+    const why = present === undefined ? undefined : stopReasonOf(present.caller.signal)
+    if (why !== undefined && (!isParked || why === 'shutdown')) stop(why)
+  }
+  const leave = (): void => present?.caller.signal.removeEventListener('abort', withdrawn)
+  const attach = (next: Visit): void => {
+    leave()
+    present = next
+    isParked = false
+    if (next.caller.signal.aborted) withdrawn()
+    else next.caller.signal.addEventListener('abort', withdrawn, { once: true })
+  }
+  const deadline = createDeadline(Math.max(0, deadlineAt - now), () => stop('deadline'))
+  attach(visit)
   return {
     exchange: {
       signal: controller.signal,
       onGone: (listener) => {
-        if (visit.era === 'modern') return
+        const { caller, era } = visit
+        if (era === 'modern') return
         caller.gone.addEventListener('abort', listener, { once: true, signal: over.signal })
         if (caller.gone.aborted) listener()
       },
-      stopReason: () => reason ?? (caller.gone.aborted ? 'caller_gone' : undefined),
+      stopReason: () => {
+        const isGone = !isParked && present?.caller.gone.aborted === true
+        return reason ?? (isGone ? 'caller_gone' : undefined)
+      },
       emit: (event) => {
-        const message = closed || caller.signal.aborted ? undefined : encodeEvent(visit, event)
-        return message === undefined ? undefined : caller.notify(message)
+        if (closed || isParked || present === undefined || present.caller.signal.aborted)
+          return undefined
+        const message = encodeEvent(present, event)
+        return message === undefined ? undefined : present.caller.notify(message)
       },
       can: visit.can,
+      ...askLive(visit, deadline.hold),
     },
-    detach: () => caller.signal.removeEventListener('abort', withdrawn),
+    detach: leave,
+    park: () => {
+      isParked = true
+    },
+    attach,
+    hold: deadline.hold,
     close: () => {
       closed = true
       over.abort()
+      deadline.stop()
+      leave()
+    },
+  }
+}
+
+/** A caller with a session is asked on it, and not hurried meanwhile. */
+function askLive({ caller }: Visit, hold: () => () => void): Pick<Exchange, 'ask'> {
+  if (caller.ask === undefined) return {}
+  return {
+    ask: async (question, withdrawn) => {
+      const release = hold()
+      try {
+        return (await caller.ask?.(question, withdrawn)) ?? { key: question.key, action: 'cancel' }
+      } finally {
+        release()
+      }
+    },
+  }
+}
+
+interface Deadline {
+  hold(): () => void
+  stop(): void
+}
+
+/** A timer that stands still while at least one holds it. */
+function createDeadline(ms: number, expire: () => void): Deadline {
+  let leftMs = ms
+  let startedAt = 0
+  let holds = 0
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const start = (): void => {
+    if (stopped) return
+    startedAt = performance.now()
+    timer = setTimeout(expire, leftMs)
+    timer.unref()
+  }
+  start()
+  return {
+    hold: () => {
+      holds += 1
+      if (holds === 1) {
+        clearTimeout(timer)
+        leftMs = Math.max(0, leftMs - (performance.now() - startedAt))
+      }
+      let held = true
+      return () => {
+        if (!held) return
+        held = false
+        holds -= 1
+        if (holds === 0) start()
+      }
+    },
+    stop: () => {
+      stopped = true
       clearTimeout(timer)
-      caller.signal.removeEventListener('abort', withdrawn)
     },
   }
 }

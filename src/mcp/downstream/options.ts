@@ -5,11 +5,13 @@
  */
 import type { Catalogue } from '../../core/ports/catalogue.ts'
 import type { Delegate, Dispatch, TaskDesk } from '../../core/ports/doors.ts'
+import type { SessionStore } from '../../core/ports/sessions.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { ParamHeaders } from '../wire/headers.ts'
+import { createParkedCalls, type ParkedCalls } from './parked.ts'
 import { createSeal, type Seal } from './seal.ts'
 
 /** What stands behind the doors. */
@@ -72,8 +74,30 @@ export interface DoorLimits {
   readonly questionMs: number
   /** Rounds of questions in one call. Default 16. */
   readonly maxRounds: number
+  /** Calls that wait here for answers of modern callers, or for someone to fetch their end. Default 1000. */
+  readonly maxParked: number
+  /** Of these, for one principal. Default 100. */
+  readonly maxParkedEach: number
   /** Sessions of legacy callers. Default 1000. */
   readonly maxSessions: number
+  /** Questions that one session may have to answer at once. Default 64. */
+  readonly maxOpenQuestions: number
+  /** Resources that one session may be subscribed to. Default 1000. */
+  readonly maxSubscriptions: number
+  /** Between a change of the lists and its notification, milliseconds: changes in between are told once. Default 100 ms. */
+  readonly coalesceMs: number
+  /** Messages in one batch, which 2025-03-26 alone has. Default 50. */
+  readonly maxBatch: number
+  /** Before an answer to a 2025-11-25 session becomes an event stream that can be come back to, milliseconds. Default 50 ms. */
+  readonly resumableAfterMs: number
+  /** How long a 2025-11-25 call's stream is held before its caller has to poll, milliseconds. 0: until the answer. Default 0. */
+  readonly pollAfterMs: number
+  /** What callers are told to wait before they come back, milliseconds. Default 1 s. */
+  readonly retryMs: number
+  /** Events kept for callers that come back, bytes for the whole door. Default 16 MiB. */
+  readonly maxReplayBytes: number
+  /** How long the events of an answered call are kept, milliseconds. Default 2 min. */
+  readonly replayMs: number
   /** A session unused for longer is gone, milliseconds. Default 30 min. */
   readonly sessionIdleMs: number
   /** After the end of input or `close`, how long running requests may still answer, milliseconds. Default 10 s. */
@@ -85,6 +109,8 @@ export interface DoorOptions {
   /** 32 secret bytes that cursors and question states are sealed with. Another key makes older ones invalid. */
   readonly sealingKey: Uint8Array
   readonly clock: Clock
+  /** Where sessions of legacy callers over HTTP are kept. Default: in memory, until this process ends. */
+  readonly sessions?: SessionStore
   /** Default: tools, resources, prompts, logging. */
   readonly offers?: readonly Offer[]
   readonly limits?: Partial<DoorLimits>
@@ -103,6 +129,8 @@ export interface Door {
   readonly report: (fault: unknown) => void
   /** Header annotations of tools that were called, by name, endpoint and fingerprint; a cache, nothing else. */
   readonly annotations: Map<string, ParamHeaders>
+  /** Calls that wait for answers of modern callers. */
+  readonly parked: ParkedCalls
 }
 
 const DEFAULT_LIMITS: DoorLimits = {
@@ -119,7 +147,18 @@ const DEFAULT_LIMITS: DoorLimits = {
   keepAliveMs: 15_000,
   questionMs: 600_000,
   maxRounds: 16,
+  maxParked: 1000,
+  maxParkedEach: 100,
   maxSessions: 1000,
+  maxOpenQuestions: 64,
+  maxSubscriptions: 1000,
+  coalesceMs: 100,
+  maxBatch: 50,
+  resumableAfterMs: 50,
+  pollAfterMs: 0,
+  retryMs: 1000,
+  maxReplayBytes: 16 * 1024 * 1024,
+  replayMs: 120_000,
   sessionIdleMs: 1_800_000,
   drainMs: 10_000,
 }
@@ -132,14 +171,17 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
       `the sealing key must be 32 bytes, got ${options.sealingKey.length}`,
     )
   }
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const report = options.report ?? (() => undefined)
   return {
     ports,
     serverInfo: options.serverInfo,
     seal: createSeal(options.sealingKey),
     clock: options.clock,
     offers: new Set(options.offers ?? ['tools', 'resources', 'prompts', 'logging']),
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
-    report: options.report ?? (() => undefined),
+    limits,
+    report,
     annotations: new Map(),
+    parked: createParkedCalls(limits, report),
   }
 }

@@ -7,7 +7,7 @@
 import { assertNever } from '../../core/words/assert-never.ts'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import { ranOf, type Failed, type Outcome, type OutcomeState } from '../../core/words/outcome.ts'
-import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
+import { LEGACY_ERRORS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import {
   encodeJson,
@@ -166,7 +166,8 @@ function relayError(visit: Visit, outcome: Failed): Answer | undefined {
   if (number === undefined || !Number.isSafeInteger(number) || HOP_CODES.has(number))
     return undefined
   // The 2025 "open this URL" error and the 2026 "declare this" error mean nothing in the other era.
-  if (visit.era === 'modern' && number === LEGACY_ERRORS.urlElicitationRequired) return undefined
+  if (number === LEGACY_ERRORS.urlElicitationRequired && visit.revision !== LEGACY_REVISION)
+    return undefined
   if (visit.era === 'legacy' && number === RPC_ERRORS.missingClientCapability) return undefined
   const moved = visit.era === 'modern' && number === LEGACY_ERRORS.resourceNotFound
   return {

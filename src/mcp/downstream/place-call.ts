@@ -1,18 +1,26 @@
 /**
  * Places one call: from a visit and a route to dispatch and back to an answer. The spine of tools, reads and prompts.
+ *
+ * Where the eras of caller and peer differ, questions are bridged here: a caller with a session is asked live, one of
+ * 2026-07-28 by `input_required`, whether its peer keeps the call open or not.
  */
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Continuation, NewCall, Operation } from '../../core/words/call.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import { riskOf } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
 import { mcpNative } from '../wire/native.ts'
 import { setMembers } from '../wire/spans.ts'
-import type { Answer } from './answer.ts'
-import { askCaller, openEnvelope, ROUND_MEMBERS } from './envelope.ts'
+import { badParams, type Answer } from './answer.ts'
+import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
+import { openEnvelope, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
 import { openExchange } from './exchange.ts'
 import { linkedUris } from './links.ts'
+import { askInRounds } from './live-rounds.ts'
 import type { Door } from './options.ts'
-import { answerOutcome } from './outcome.ts'
+import { answerOutcome, readableAnswer } from './outcome.ts'
+import type { ParkedCall } from './parked.ts'
+import { urlsToOpen } from './url-required.ts'
 import { doorOf, type Visit } from './visit.ts'
 
 /** @param args what policy and schema look at, already checked strictly. */
@@ -23,25 +31,134 @@ export async function placeCall(
   operation: Operation,
   args: JsonText,
 ): Promise<Answer> {
+  const placed: Placed = { door, visit, route }
   const earlier = openEnvelope(door, visit, route.exposed)
-  if (earlier !== undefined && 'kind' in earlier) return earlier
-  const call = createCall(door, visit, route, operation, args, earlier?.continuation)
-  const opened = openExchange(visit, call.deadlineAt, door.clock.now())
-  let dispatched: Dispatched
+  if (earlier !== undefined && earlier.kind !== 'round') return earlier
+  if (earlier?.sealed.kind === 'parked') return resumeParked(placed, earlier, earlier.sealed)
+  if (earlier?.sealed.kind === 'again') {
+    const unopened = checkOpened(placed, earlier, earlier.sealed)
+    if (unopened !== undefined) return unopened
+  }
+  const call = {
+    ...createCall(door, visit, route, operation, args, continuationOf(earlier)),
+    ...singleUse(route, operation, earlier),
+  }
+  const now = door.clock.now()
+  // The exchange keeps the time: what a person takes to answer is not the call's.
+  const opened = openExchange(visit, now + door.limits.callMs, now)
+  const { limits, ports } = door
+  const askable = canBeAsked(visit)
+  const patientMs = askable ? limits.maxRounds * limits.questionMs : 0
+  const patient = { ...call, deadlineAt: call.deadlineAt + patientMs }
+  if (visit.era === 'modern' && askable) {
+    const parked = door.parked.begin(visit, opened, (exchange) => ports.dispatch(patient, exchange))
+    return answerNext(placed, parked, earlier?.round ?? 0)
+  }
   try {
-    dispatched = await door.ports.dispatch(call, opened.exchange)
+    const dispatched = await ports.dispatch(patient, opened.exchange)
+    if (visit.era === 'modern') return finish(placed, dispatched, earlier?.round ?? 0)
+    const ended = await askInRounds(placed, dispatched, opened.exchange, (continuation) =>
+      ports.dispatch({ ...patient, continuation }, opened.exchange),
+    )
+    return 'kind' in ended ? ended : finish(placed, ended, 0)
   } finally {
     opened.close()
   }
-  const { outcome } = dispatched
-  if (outcome.state === 'input_required' || outcome.state === 'auth_required') {
-    return askCaller(
-      door,
-      visit,
-      { ...dispatched, outcome },
-      route.exposed,
-      (earlier?.round ?? 0) + 1,
-    )
+}
+
+function canBeAsked({ can }: Visit): boolean {
+  return can.form || can.url || can.sampling || can.roots
+}
+
+/** A retry that takes over the call it was asked by. */
+async function resumeParked(
+  placed: Placed,
+  earlier: Round,
+  sealed: Extract<Sealed, { kind: 'parked' }>,
+): Promise<Answer> {
+  const { door, visit } = placed
+  const call =
+    sealed.instance === door.parked.instance ? door.parked.find(sealed.parked) : undefined
+  if (call === undefined) return lost(visit, earlier.callId)
+  if (call === 'over' || call.round() !== earlier.round)
+    return badParams('requestState was used already: it holds for one retry only')
+  const fault = call.faultOf(earlier.answers)
+  if (fault !== undefined) return badParams(fault)
+  call.resume(visit, earlier.answers)
+  return answerNext(placed, call, 0)
+}
+
+async function answerNext(placed: Placed, call: ParkedCall, round: number): Promise<Answer> {
+  const next = await call.next()
+  return next.kind === 'ended'
+    ? finish(placed, next.dispatched, round)
+    : askParked(placed, call, next.questions)
+}
+
+/** What waited for the answers is gone: what it did before that nobody here knows. */
+function lost(visit: Visit, callId: string): Answer {
+  const text =
+    'It is not known whether this ran: the process in which the call waited for these answers has ended, or gave it up.\n' +
+    `Do not simply repeat it. What is on record: comity explain ${callId}`
+  const meta = { state: 'unknown', code: 'process_died', callId, ran: 'unknown' } as const
+  return readableAnswer(visit, text, meta)
+}
+
+/** Whether every address was opened; what there is to say when not. */
+function checkOpened(
+  placed: Placed,
+  { answers, round, callId }: Round,
+  sealed: Extract<Sealed, { kind: 'again' }>,
+): Answer | undefined {
+  const given = sealed.urls.map(({ key }) => answers.find((answer) => answer.key === key))
+  if (given.some((answer) => answer !== undefined && answer.action !== 'accept')) {
+    const text = `The peer ${sealed.peer} wants an address opened before it goes on, and that was declined; nothing ran.`
+    const meta = { state: 'failed', code: 'peer_error', callId, ran: 'no' } as const
+    return readableAnswer(placed.visit, text, meta)
+  }
+  if (!given.includes(undefined)) return undefined
+  const { approvalId, urls } = sealed
+  const of = { callId, round, ...(approvalId === undefined ? {} : { approvalId }) }
+  return askToOpen(placed, urls, of)
+}
+
+function continuationOf(earlier: Round | undefined): Continuation | undefined {
+  if (earlier === undefined || earlier.sealed.kind === 'parked') return undefined
+  const { callId, answers, sealed } = earlier
+  const approval = sealed.approvalId === undefined ? {} : { approvalId: sealed.approvalId }
+  return sealed.kind === 'state'
+    ? { callId, handle: sealed.handle, answers, ...approval }
+    : // From the start: the peer is given back nothing, the approval goes on.
+      {
+        callId,
+        handle: { peer: sealed.peer, kind: 'mcp_state', sealed: '' },
+        answers: [],
+        ...approval,
+      }
+}
+
+/** A round of an act goes on once, also after a restart and when two come at once; what only reads may be repeated. */
+function singleUse(
+  { kind, hints, trusted }: Route,
+  operation: Operation,
+  earlier: Round | undefined,
+): Pick<NewCall, 'idempotency'> {
+  if (earlier === undefined || operation !== 'call') return {}
+  if (riskOf(kind, hints, trusted) === 'read') return {}
+  return { idempotency: { key: `mcp round ${earlier.digest}`, digest: earlier.digest } }
+}
+
+/** @param round of the state that this call went on from, 0 for none. */
+function finish(placed: Placed, dispatched: Dispatched, round: number): Answer {
+  const { door, visit, route } = placed
+  const { outcome, callId, approvalId } = dispatched
+  if (outcome.state === 'input_required' || outcome.state === 'auth_required')
+    return askCaller(placed, { ...dispatched, outcome }, round + 1)
+  const urls = visit.era === 'modern' ? urlsToOpen(outcome) : undefined
+  if (urls !== undefined) {
+    if (round >= door.limits.maxRounds) return tooManyRounds(door, visit, dispatched)
+    const approval = approvalId === undefined ? {} : { approvalId }
+    return askToOpen(placed, urls, { callId, round: round + 1, ...approval })
   }
   const answer = answerOutcome(visit, dispatched)
   reportLinks(door, visit, route, answer)

@@ -1,0 +1,264 @@
+/**
+ * Parked calls: a peer of a session revision asked in mid-call, its call goes on here, and the caller was answered
+ * `input_required`. The retry takes the call over.
+ *
+ * What is parked lives in this process only. If it dies the call is on record as open and recovered as unknown; a retry that
+ * finds nothing here is told so, never that it failed. Bounded for each principal and as a whole.
+ *
+ * @source MCP 2026-07-28, basic, multi round-trip requests (SEP-2322)
+ */
+import { randomBytes } from 'node:crypto'
+import type { Dispatched } from '../../core/ports/doors.ts'
+import type { Exchange } from '../../core/ports/upstream.ts'
+import type { Answer, Question } from '../../core/words/question.ts'
+import type { OpenExchange } from './exchange.ts'
+import type { DoorLimits } from './options.ts'
+import { faultOfAnswer } from './question-form.ts'
+import type { Visit } from './visit.ts'
+
+/** What comes next of a call: its end, or questions to its caller under keys of ours. */
+export type Next =
+  | { readonly kind: 'ended'; readonly dispatched: Dispatched }
+  | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, Question> }
+
+/** One call that may be parked. */
+export interface ParkedCall {
+  readonly id: string
+  readonly principal: string
+  /** Known once the call is on record. */
+  readonly callId: () => string
+  /** How often it was answered with questions: a state of an earlier round was used. */
+  readonly round: () => number
+  /** What came next; awaited by one request at a time. @throws what the dispatch threw. */
+  next(): Promise<Next>
+  /** What is wrong with these answers, if anything; nothing was done with them then. */
+  faultOf(answers: readonly Answer[]): string | undefined
+  /** A retry takes over, with the answers it brought; those to nothing that is asked are left. */
+  resume(visit: Visit, answers: readonly Answer[]): void
+}
+
+export interface ParkedCalls {
+  /** Of this process: another one's states name calls that are not here. */
+  readonly instance: string
+  /** Begins a call whose caller can be asked by an `input_required`. */
+  begin(
+    visit: Visit,
+    opened: OpenExchange,
+    work: (exchange: Exchange) => Promise<Dispatched>,
+  ): ParkedCall
+  /** `over`: its end was told already. Undefined: not known here, or no longer. */
+  find(id: string): ParkedCall | 'over' | undefined
+}
+
+/** Questions of the same moment go out together, milliseconds. */
+const GATHER_MS = 10
+/** Ends that were told, remembered to name a second use. */
+const MAX_TOLD = 10_000
+
+type ParkedLimits = Pick<DoorLimits, 'questionMs' | 'maxParked' | 'maxParkedEach'>
+
+/** @param report told of calls that threw while nobody waited. */
+export function createParkedCalls(
+  limits: ParkedLimits,
+  report: (fault: unknown) => void,
+): ParkedCalls {
+  const kept = new Map<string, Parked>()
+  const told = new Set<string>()
+  const room: Room = {
+    limits,
+    report,
+    admit: (call) => kept.has(call.id) || makeRoom(kept, limits, call),
+    forget: (call, why) => {
+      if (!kept.delete(call.id) || why === 'lost') return
+      told.add(call.id)
+      const [oldest] = told
+      if (told.size > MAX_TOLD && oldest !== undefined) told.delete(oldest)
+    },
+  }
+  return {
+    instance: randomBytes(12).toString('base64url'),
+    begin: (visit, opened, work) => new Parked(room, visit, opened, work),
+    find: (id) => kept.get(id) ?? (told.has(id) ? 'over' : undefined),
+  }
+}
+
+/** Ends that nobody fetched give way first, the principal's own where it is its own bound. */
+function makeRoom(kept: Map<string, Parked>, limits: ParkedLimits, call: Parked): boolean {
+  const own = [...kept.values()].filter(({ principal }) => principal === call.principal)
+  const bounds = [
+    { held: own, most: limits.maxParkedEach },
+    { held: [...kept.values()], most: limits.maxParked },
+  ]
+  for (const { held, most } of bounds) {
+    if (held.length < most) continue
+    const ended = held.find((one) => one.isOver())
+    if (ended === undefined) return false
+    kept.delete(ended.id)
+  }
+  kept.set(call.id, call)
+  return true
+}
+
+interface Room {
+  readonly limits: ParkedLimits
+  readonly report: (fault: unknown) => void
+  /** Keeps the call, if there is room. */
+  admit(call: Parked): boolean
+  forget(call: Parked, why: 'told' | 'lost'): void
+}
+
+interface Waiting {
+  readonly question: Question
+  answer(answer: Answer): void
+}
+
+type End = { readonly dispatched: Dispatched } | { readonly fault: unknown }
+
+class Parked implements ParkedCall {
+  readonly id = randomBytes(18).toString('base64url')
+  readonly principal: string
+  readonly #room: Room
+  readonly #opened: OpenExchange
+  readonly #waiting = new Map<string, Waiting>()
+  #visit: Visit
+  #callId = ''
+  #round = 0
+  #keys = 0
+  #end: End | undefined
+  #listener: ((next: Next | End) => void) | undefined
+  #gathering: NodeJS.Timeout | undefined
+
+  constructor(
+    room: Room,
+    visit: Visit,
+    opened: OpenExchange,
+    work: (exchange: Exchange) => Promise<Dispatched>,
+  ) {
+    this.principal = visit.principal.id
+    this.#room = room
+    this.#opened = opened
+    this.#visit = visit
+    const exchange: Exchange = {
+      ...opened.exchange,
+      opened: (callId) => {
+        this.#callId = callId
+      },
+      ask: (question, withdrawn) => this.#ask(question, withdrawn),
+    }
+    // Whoever has to stop waits for nobody's answer.
+    exchange.signal.addEventListener('abort', () => this.#cancelAll(), { once: true })
+    void work(exchange).then(
+      (dispatched) => this.#over({ dispatched }),
+      (fault: unknown) => this.#over({ fault }),
+    )
+  }
+
+  callId = (): string => this.#callId
+  round = (): number => this.#round
+  isOver = (): boolean => this.#end !== undefined
+
+  async next(): Promise<Next> {
+    const came = this.#end ?? (await this.#come())
+    if ('kind' in came) return came
+    this.#room.forget(this, 'told')
+    if ('fault' in came) throw came.fault
+    return { kind: 'ended', dispatched: came.dispatched }
+  }
+
+  faultOf(answers: readonly Answer[]): string | undefined {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.key)
+      const fault = waiting === undefined ? undefined : faultOfAnswer(waiting.question.kind, answer)
+      if (fault !== undefined)
+        return `inputResponses[${JSON.stringify(answer.key)}] is no answer: ${fault}`
+    }
+    return undefined
+  }
+
+  resume(visit: Visit, answers: readonly Answer[]): void {
+    if (this.#end !== undefined) return
+    this.#visit = visit
+    this.#opened.attach(visit)
+    // What is not answered is asked again by whoever waits next.
+    for (const answer of answers) this.#waiting.get(answer.key)?.answer(answer)
+  }
+
+  #come(): Promise<Next | End> {
+    return new Promise((resolve) => {
+      this.#listener = resolve
+      this.#gather()
+    })
+  }
+
+  #ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
+    const { key } = question
+    const { limits } = this.#room
+    if (withdrawn.aborted || this.#end !== undefined || this.#opened.exchange.signal.aborted)
+      return Promise.resolve({ key, action: 'cancel' })
+    if (!bears(this.#visit, question)) return Promise.resolve({ key, action: 'decline' })
+    if (!this.#room.admit(this)) return Promise.resolve({ key, action: 'cancel' })
+    return new Promise((resolve) => {
+      this.#keys += 1
+      const own = `q${this.#keys}`
+      const release = this.#opened.hold()
+      const answer = (given: Answer): void => {
+        if (!this.#waiting.delete(own)) return
+        clearTimeout(timer)
+        withdrawn.removeEventListener('abort', cancel)
+        release()
+        resolve({ ...given, key })
+      }
+      const cancel = (): void => answer({ key, action: 'cancel' })
+      const timer = setTimeout(cancel, limits.questionMs)
+      timer.unref()
+      withdrawn.addEventListener('abort', cancel, { once: true })
+      this.#waiting.set(own, { question, answer })
+      this.#gather()
+    })
+  }
+
+  /** After a moment, tells whoever waits what is asked by then. */
+  #gather(): void {
+    if (this.#gathering !== undefined || this.#waiting.size === 0) return
+    this.#gathering = setTimeout(() => {
+      this.#gathering = undefined
+      if (this.#waiting.size === 0 || this.#listener === undefined) return
+      const asked = [...this.#waiting].map(([key, { question }]) => [key, question] as const)
+      this.#round += 1
+      this.#opened.park()
+      this.#tell({ kind: 'asked', questions: new Map(asked) })
+    }, GATHER_MS)
+  }
+
+  #over(end: End): void {
+    this.#end = end
+    clearTimeout(this.#gathering)
+    this.#opened.close()
+    this.#cancelAll()
+    if (this.#listener !== undefined) return this.#tell(end)
+    if ('fault' in end) this.#room.report(end.fault)
+    // Nobody waits: kept for a retry, for a while.
+    setTimeout(() => this.#room.forget(this, 'lost'), this.#room.limits.questionMs).unref()
+  }
+
+  #tell(what: Next | End): void {
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.(what)
+  }
+
+  #cancelAll(): void {
+    for (const { question, answer } of this.#waiting.values())
+      answer({ key: question.key, action: 'cancel' })
+  }
+}
+
+/** Tools within a sampling request are a capability of their own. @source MCP 2026-07-28, client, sampling */
+function bears({ meta }: Visit, { kind, native }: Question): boolean {
+  if (kind !== 'sampling') return true
+  const request = native.value() as { readonly params?: Readonly<Record<string, unknown>> }
+  if (request.params?.['tools'] === undefined && request.params?.['toolChoice'] === undefined)
+    return true
+  const sampling = meta.clientCapabilities?.['sampling'] as Record<string, unknown> | undefined
+  return typeof sampling?.['tools'] === 'object'
+}
