@@ -50,7 +50,14 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 }
 
+/** The suite ends only the shell around it: whoever waits in vain has to end by itself. */
+const GIVE_UP_MS = 15_000
+
 async function main(url: string | undefined): Promise<void> {
+  setTimeout(() => {
+    console.error(`gave up after ${GIVE_UP_MS} ms`)
+    process.exit(1)
+  }, GIVE_UP_MS).unref()
   const name = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
   const scenario = SCENARIOS[name]
   if (url === undefined || scenario === undefined) {

@@ -13,7 +13,8 @@ export const REVISIONS = ['2026-07-28', '2025-11-25'] as const
 export type Revision = (typeof REVISIONS)[number]
 
 /** Which side of the protocol is under test. */
-export type Leg = 'server' | 'client'
+export const LEGS = ['server', 'client'] as const
+export type Leg = (typeof LEGS)[number]
 
 /** One scenario of a list. */
 export interface Listed {

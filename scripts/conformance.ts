@@ -12,6 +12,7 @@ import type { Era } from '../src/testkit/conforming-peer/server.ts'
 import { judgeBlocks, parseExpected, type Block, type ScenarioRun } from './conformance-report.ts'
 import {
   loadRequirements,
+  LEGS,
   REVISIONS,
   type Leg,
   type Listed,
@@ -71,6 +72,15 @@ function readOptions(args: string[]): Options {
       verbose: { type: 'boolean', default: false },
     },
   })
+  const known = REVISIONS.flatMap((revision) =>
+    LEGS.flatMap((leg) => loadRequirements(revision, leg).map(({ scenario }) => scenario)),
+  )
+  const unknown = values.only.filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new Error(
+      `no scenario is called ${unknown.join(', ')}; expected of ${[...new Set(known)].join(', ')}`,
+    )
+  }
   return values
 }
 
@@ -131,12 +141,22 @@ async function runPlans(
       if (scenarios.length === 0) continue
       const started = performance.now()
       if (verbose) console.error(`begins: ${block.title}`)
-      const runs = await run({ ...block, scenarios, folder: join(folder, String(index)) })
+      const request = { ...block, scenarios, folder: join(folder, String(index)) }
+      const runs = await run(request).catch((error: unknown) => notRun(scenarios, error))
       blocks[index] = { ...block, runs, milliseconds: performance.now() - started }
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   return blocks.flatMap((block) => block)
+}
+
+/** What never began: every scenario of it is missing, and the reason is told once. */
+function notRun(scenarios: readonly Listed[], error: unknown): readonly ScenarioRun[] {
+  const note = error instanceof Error ? error.message : String(error)
+  return [
+    { scenario: 'start', scored: true, checks: [], note },
+    ...scenarios.map((listed) => ({ ...listed, checks: [] })),
+  ]
 }
 
 /** As a client every scenario counts that comity can be asked for, whenever the suite began to score it. */

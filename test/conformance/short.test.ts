@@ -1,0 +1,39 @@
+/**
+ * The conformance run in short: the peer alone passes everything that the suite has, and a handful of
+ * scenarios pass through comity in both directions. The whole run is `npm run conformance:mcp`.
+ */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runTool } from '../../scripts/run-tool.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+async function conformance(
+  ...args: string[]
+): Promise<{ code: number; output: string; last: string }> {
+  const limits = { timeoutMs: 110_000, quiet: true }
+  const { code, output } = await runTool(ROOT, ['scripts/conformance.ts', ...args], limits)
+  return { code, output, last: output.trimEnd().split('\n').at(-1) ?? '' }
+}
+
+test('the peer itself passes every scenario, so that what fails is comity', async () => {
+  const { code, output, last } = await conformance('--direct')
+  expect(output).not.toMatch(/FAILED|MISSED/u)
+  expect(last).toMatch(/^1\d\d passed, 0 failed$/u)
+  expect(code).toBe(0)
+}, 120_000)
+
+test('a handful passes through comity: as a server of both revisions, and as a client', async () => {
+  const handful = ['tools-list', 'tools-call-with-progress', 'resources-read-binary', 'tools_call']
+  const { code, output, last } = await conformance(...handful.flatMap((name) => ['--only', name]))
+  expect(output.match(/^ {2}ok {5}tools-call-with-progress/gmu)).toHaveLength(5)
+  expect(output.match(/^ {2}ok {5}tools_call/gmu)).toHaveLength(2)
+  expect(last).toMatch(/^\d+ passed, 0 failed$/u)
+  expect(code).toBe(0)
+}, 120_000)
+
+test('a scenario that nobody knows is said, not passed over', async () => {
+  const { code, output } = await conformance('--only', 'tools-lsit')
+  expect(output).toContain('no scenario is called tools-lsit; expected of server-stateless,')
+  expect(code).toBe(1)
+})
