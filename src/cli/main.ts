@@ -10,6 +10,7 @@ import type { DelegateOptions } from './delegate.ts'
 import type { ImportOptions } from './import.ts'
 import type { LedgerOptions, SettleOptions } from './ledger.ts'
 import type { McpOptions } from './mcp.ts'
+import type { SharedOptions } from './shared.ts'
 import type { AnswerOptions, TasksOptions } from './tasks.ts'
 import type { UpOptions } from './up.ts'
 import { EXIT, exitOfError } from './exit-codes.ts'
@@ -66,8 +67,13 @@ function serving(program: Command): void {
     .action(
       act<UpOptions>(async (options, terminal) => (await import('./up.ts')).up(options, terminal)),
     )
-  add(program, 'mcp', 'serve one MCP host over stdio')
+  add(
+    program,
+    'mcp',
+    'serve an MCP host over stdio; all hosts of one configuration share one process and its servers',
+  )
     .option('--standalone', 'own the store and the servers in this very process')
+    .addOption(idleAfter())
     .addOption(
       new Option('--log <level>', 'what goes to standard error')
         .choices(['silent', 'error', 'info', 'debug'])
@@ -78,6 +84,12 @@ function serving(program: Command): void {
         (await import('./mcp.ts')).mcp(options, terminal),
       ),
     )
+  program
+    .command('shared', { hidden: true })
+    .description('the process behind comity mcp, which starts it; not for the command line')
+    .requiredOption('-c, --config <file>', 'configuration file')
+    .addOption(idleAfter().default('10m'))
+    .action(act<SharedOptions>(async (options) => (await import('./shared.ts')).shared(options)))
   program
     .command('docs <folder...>')
     .description('serve folders of documents as an MCP server of its own (stdio, or --http)')
@@ -256,6 +268,14 @@ function add(program: Command, name: string, description: string): Command {
     .description(description)
     .option('-c, --config <file>', 'configuration file')
     .option('--json', 'one JSON document on standard output')
+}
+
+/** For tests: ten minutes are long. */
+function idleAfter(): Option {
+  return new Option(
+    '--idle-after <duration>',
+    'how long the background process stays without work',
+  ).hideHelp()
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {

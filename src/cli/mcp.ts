@@ -1,67 +1,96 @@
-/** `comity mcp --standalone`: everything behind one stdio pipe, for a desktop host. Standard output is protocol, nothing else. */
+/**
+ * `comity mcp`: one host's stdio, carried to the process that owns the store and started for it when there is none.
+ *
+ * Loads as little as it can: what serves is in that process. Standard output is protocol, nothing else.
+ */
+import { homedir } from 'node:os'
 import { ComityError } from '../gateway/admin/errors.ts'
-import { openHost } from '../gateway/compose/host.ts'
-import { serveHostOverStdio } from '../gateway/serve-stdio.ts'
+import { socketPath } from '../gateway/admin/socket-path.ts'
+import { findConfig } from '../gateway/config/find-config.ts'
+import { type OpenPipe, findOwner } from '../gateway/shared/find-owner.ts'
+import { quickStore } from '../gateway/shared/quick-store.ts'
+import { runPipe } from '../gateway/shared/run-pipe.ts'
 import { EXIT } from './exit-codes.ts'
-import { showStatus } from './ls.ts'
 import type { CommonOptions } from './main.ts'
-import { configOf, controlSocketOf } from './session.ts'
-import { type Terminal, createTerminal } from './terminal.ts'
+import { socketPlace } from './socket-place.ts'
+import type { Terminal } from './terminal.ts'
 
 export interface McpOptions extends CommonOptions {
   readonly standalone?: boolean
   readonly log: 'silent' | 'error' | 'info' | 'debug'
+  /** For tests: how long a process that is started stays without work. */
+  readonly idleAfter?: string
 }
 
-const REPORT_MS = 20_000
-
 export async function mcp(options: McpOptions, _terminal: Terminal): Promise<number> {
-  if (options.standalone !== true) {
+  if (options.standalone === true) {
+    const { standalone } = await import('./standalone.ts')
+    return standalone(options)
+  }
+  if (process.platform === 'win32') {
     throw new ComityError(
       'not_in_this_version',
-      'this version serves a stdio host from its own process only: comity mcp --standalone',
+      'on Windows a stdio host is served from its own process: comity mcp --standalone',
     )
   }
   // Everything for people goes to standard error, whatever the level.
-  const log = createTerminal({
-    json: false,
-    interactive: false,
-    output: process.stderr,
-    error: process.stderr,
-  })
-  const config = configOf(options.config)
-  const host = await openHost({
-    config,
-    socket: controlSocketOf(config),
-    peers: 'all',
-    parentEnvironment: process.env,
-    onFault: (what, error) => {
-      if (options.log !== 'silent')
-        log.note(`fault: ${what}: ${error instanceof Error ? error.message : String(error)}`)
-    },
-  })
-  try {
-    const door = serveHostOverStdio(host, process.stdin, process.stdout)
-    process.once('SIGINT', () => door.close())
-    process.once('SIGTERM', () => door.close())
-    if (options.log === 'info' || options.log === 'debug')
-      void report(host, log, options.log === 'debug')
-    await door.done
-  } finally {
-    process.stdin.destroy()
-    await host.close()
+  const note = (text: string): void => {
+    if (options.log === 'info' || options.log === 'debug') process.stderr.write(`comity: ${text}\n`)
   }
+  const end = (): void => void process.stdin.destroy()
+  process.once('SIGINT', end)
+  process.once('SIGTERM', end)
+  await runPipe({
+    input: process.stdin,
+    output: process.stdout,
+    find: (expected) => find(options, expected, note),
+    note,
+  })
+  process.stdin.destroy()
   return EXIT.done
 }
 
-async function report(
-  host: Awaited<ReturnType<typeof openHost>>,
-  log: Terminal,
-  whole: boolean,
-): Promise<void> {
-  const status = await host.operator.status(
-    { waitMs: REPORT_MS },
-    { signal: new AbortController().signal, event: () => undefined },
+/** The configuration is looked at anew each time: the next owner reads it as it is then. */
+async function find(
+  options: McpOptions,
+  expected: boolean,
+  note: (text: string) => void,
+): Promise<OpenPipe> {
+  const file = findConfig({
+    ...(options.config === undefined ? {} : { flag: options.config }),
+    env: process.env,
+    cwd: process.cwd(),
+    home: homedir(),
+  })
+  const { file: configFile, store: storeFile } = quickStore(file, process.env) ?? (await read(file))
+  const found = await findOwner(
+    {
+      socketPath: socketPath(storeFile, socketPlace()),
+      command: {
+        node: process.execPath,
+        entry: process.argv[1] ?? '',
+        configFile,
+        storeFile,
+        ...(options.idleAfter === undefined ? {} : { idleAfter: options.idleAfter }),
+        environment: process.env,
+      },
+      check: async () => {
+        const whole = await read(file)
+        // Told from its text the store was another: never a reason to serve the wrong one.
+        if (whole.store !== storeFile)
+          throw new ComityError(
+            'internal',
+            `${file} was read in two ways; write store: on one line`,
+          )
+      },
+    },
+    expected,
   )
-  showStatus(log, status, whole)
+  note(`connected through ${socketPath(storeFile, socketPlace())}`)
+  return found
+}
+
+async function read(file: string): Promise<{ readonly file: string; readonly store: string }> {
+  const { loadConfig } = await import('../gateway/config/load-config.ts')
+  return loadConfig(file, process.env)
 }

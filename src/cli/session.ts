@@ -1,16 +1,17 @@
 /**
  * How a command reaches the store: through the process that owns it when there is one, else by owning it for a moment.
  */
-import { homedir, tmpdir } from 'node:os'
+import { homedir } from 'node:os'
 import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type { Live, LiveEvent, Operator } from '../gateway/admin/operator.ts'
 import type { SocketOwner } from '../gateway/admin/serve-socket.ts'
-import { type SocketPlace, socketPath } from '../gateway/admin/socket-path.ts'
+import { socketPath } from '../gateway/admin/socket-path.ts'
 import type { Config } from '../gateway/config/config.ts'
 import { findConfig } from '../gateway/config/find-config.ts'
 import { loadConfig } from '../gateway/config/load-config.ts'
 import { EXIT } from './exit-codes.ts'
+import { socketPlace } from './socket-place.ts'
 import { type Terminal, brief } from './terminal.ts'
 
 export interface SessionNeeds {
@@ -37,14 +38,6 @@ export function configOf(flag: string | undefined): Config {
 /** Where the control socket of this configuration's store lies. */
 export function controlSocketOf(config: Config): string {
   return socketPath(config.store, socketPlace())
-}
-
-export function socketPlace(): SocketPlace {
-  return {
-    runtimeDirectory: process.env['XDG_RUNTIME_DIR'],
-    temporaryDirectory: tmpdir(),
-    userId: process.getuid?.() ?? 0,
-  }
 }
 
 /** How long a command waits for a process that owns the store and has other peers than those needed. */
@@ -109,7 +102,7 @@ async function ownSession(needs: SessionNeeds, config: Config, socket: string): 
   const host = await openHost({
     config,
     socket,
-    passing: true,
+    owner: { kind: 'command' },
     peers: needs.peers,
     parentEnvironment: process.env,
   })

@@ -1,5 +1,8 @@
 /** `comity up`: the gateway. Says when calls can be served, and what became of every peer. */
-import { openHost } from '../gateway/compose/host.ts'
+import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
+import { ComityError } from '../gateway/admin/errors.ts'
+import type { StopInput } from '../gateway/admin/operator.ts'
+import { type Host, type HostOptions, openHost } from '../gateway/compose/host.ts'
 import { serveGateway } from '../gateway/http.ts'
 import { portOf } from './docs.ts'
 import { EXIT } from './exit-codes.ts'
@@ -15,18 +18,23 @@ export interface UpOptions extends CommonOptions {
 
 /** How long the report waits for slow peers; calls are served meanwhile. */
 const REPORT_MS = 20_000
+/** Longer than the background process lets running calls answer. */
+const TAKE_OVER_MS = 30_000
+const LOOK_AGAIN_MS = 40
 
 export async function up(options: UpOptions, terminal: Terminal): Promise<number> {
   const config = configOf(options.config)
-  const host = await openHost({
+  const { stopped, stop } = waitForStop()
+  const host = await takeStore(terminal, {
     config,
     socket: controlSocketOf(config),
+    owner: { kind: 'up', stop },
     peers: 'all',
     parentEnvironment: process.env,
     onFault: (what, error) =>
       terminal.note(`fault: ${what}: ${error instanceof Error ? error.message : String(error)}`),
   })
-  const stopped = waitForStop()
+  let how: StopInput = {}
   try {
     const gateway = await serveGateway(host, {
       host: options.host ?? config.listen.host,
@@ -50,9 +58,9 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
           )
       }
       void report(host, terminal)
-      await stopped
+      how = await stopped
     } finally {
-      await gateway.close()
+      await leave(host, how, () => gateway.close())
     }
   } finally {
     await host.close()
@@ -60,10 +68,46 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
   return EXIT.done
 }
 
-async function report(
-  host: Awaited<ReturnType<typeof openHost>>,
-  terminal: Terminal,
+/** Callers over HTTP and stdio hosts are let go together; `now` breaks both off. */
+async function leave(
+  host: Host,
+  { now }: StopInput,
+  closeGateway: () => Promise<void>,
 ): Promise<void> {
+  if (now === true) {
+    // What runs ends with its peers; the door's own patience is not waited for.
+    host.pipes.close()
+    void closeGateway().catch(() => undefined)
+    return
+  }
+  await Promise.all([host.pipes.drain('stop'), closeGateway()])
+}
+
+/** Owns the store; the background process of stdio hosts makes way, and they come along. */
+async function takeStore(
+  terminal: Terminal,
+  options: HostOptions & { socket: string },
+): Promise<Host> {
+  const owner = await ownerAt(options.socket)
+  if (owner?.kind !== 'shared') return openHost(options)
+  terminal.note(`process ${owner.pid} serves stdio hosts from this store: it is asked to make way`)
+  await createSocketOperator(options.socket)
+    .stop({ takeover: true }, { signal: new AbortController().signal, event: () => undefined })
+    // Gone already: so much the better.
+    .catch(() => undefined)
+  const begun = performance.now()
+  for (;;) {
+    try {
+      return await openHost(options)
+    } catch (error) {
+      if (!(error instanceof ComityError) || error.code !== 'store_locked') throw error
+      if (performance.now() - begun > TAKE_OVER_MS) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+}
+
+async function report(host: Host, terminal: Terminal): Promise<void> {
   const status = await host.operator.status(
     { waitMs: REPORT_MS },
     { signal: new AbortController().signal, event: () => undefined },
@@ -72,9 +116,12 @@ async function report(
   else showStatus(terminal, status, false)
 }
 
-function waitForStop(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGINT', () => resolve())
-    process.once('SIGTERM', () => resolve())
-  })
+function waitForStop(): {
+  readonly stopped: Promise<StopInput>
+  readonly stop: (how: StopInput) => void
+} {
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<StopInput>()
+  process.once('SIGINT', () => stop({}))
+  process.once('SIGTERM', () => stop({}))
+  return { stopped, stop }
 }

@@ -56,7 +56,12 @@ export async function ownerAt(path: string): Promise<SocketOwner | undefined> {
 async function readOwner(response: IncomingMessage): Promise<SocketOwner> {
   for await (const line of linesOf(response)) {
     const said = JSON.parse(line) as Partial<SocketOwner>
-    return { peers: said.peers ?? 'all', passing: said.passing === true }
+    return {
+      peers: said.peers ?? 'all',
+      passing: said.passing === true,
+      kind: said.kind ?? 'up',
+      pid: said.pid ?? 0,
+    }
   }
   throw new Error('it said nothing')
 }

@@ -34,16 +34,25 @@ interface Sealed {
   readonly approvalId?: string
 }
 
-export function createCallVerbs(parts: HostParts): Pick<Operator, 'call' | 'read' | 'delegate'> {
+export function createCallVerbs(
+  parts: HostParts,
+): Pick<Operator, 'call' | 'read' | 'prompt' | 'delegate'> {
   return {
     call: (input, live) => callTool(parts, input, live),
+    prompt: ({ arguments: args, ...input }, live) =>
+      callTool(parts, { ...input, argumentsText: JSON.stringify(args) }, live, 'prompt'),
     read: (input, live) => readResource(parts, input, live),
     delegate: (input, live) => delegateTask(parts, input, live),
   }
 }
 
-async function callTool(parts: HostParts, input: CallInput, live: Live): Promise<CallReport> {
-  const route = await routeTo(parts, input.target)
+async function callTool(
+  parts: HostParts,
+  input: CallInput,
+  live: Live,
+  kind: 'tool' | 'prompt' = 'tool',
+): Promise<CallReport> {
+  const route = await routeTo(parts, input.target, kind)
   if (route.kind === 'agent') {
     // An agent's work outlives a call: only a delegation has a task to follow it by.
     throw new ComityError('usage', `${route.peer} is an agent: comity delegate ${route.peer} "…"`)
@@ -231,15 +240,19 @@ function isLookedFor({ state, handle, cursor }: TaskRecord): boolean {
   return state === 'unknown' && handle === undefined && cursor !== SEARCHED
 }
 
-async function routeTo(parts: HostParts, target: string): Promise<Route> {
+async function routeTo(parts: HostParts, target: string, kind: 'tool' | 'prompt'): Promise<Route> {
   const slash = target.indexOf('/')
-  const exposed = slash < 0 ? await parts.catalogue.resolve('tool', target, LOCAL) : undefined
+  const exposed = slash < 0 ? await parts.catalogue.resolve(kind, target, LOCAL) : undefined
   if (exposed !== undefined) return exposed
   const peer = slash < 0 ? undefined : target.slice(0, slash)
   const row =
     peer === undefined
       ? undefined
-      : await parts.catalogue.find(peer, target.slice(slash + 1), ['tool', 'prompt'])
+      : await parts.catalogue.find(
+          peer,
+          target.slice(slash + 1),
+          kind === 'prompt' ? ['prompt'] : ['tool', 'prompt'],
+        )
   if (row !== undefined) return row.route
   const view =
     peer === undefined
@@ -249,7 +262,7 @@ async function routeTo(parts: HostParts, target: string): Promise<Route> {
     throw new ComityError('not_found', `${peer} is not there now: ${view.error}`)
   throw new ComityError(
     'not_found',
-    `no tool ${target}: expected peer/tool or an exposed name; comity ls lists them`,
+    `no ${kind} ${target}: expected peer/${kind} or an exposed name; comity ls lists them`,
   )
 }
 

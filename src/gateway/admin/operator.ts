@@ -7,6 +7,7 @@ import type { ArtifactRecord } from '../../core/words/artifact.ts'
 import type { Approval } from '../../core/words/approval.ts'
 import type { Verdict } from '../../core/words/acceptance.ts'
 import type { PinChange } from '../../core/words/pin.ts'
+import type { PeerCounts } from '../../core/ports/peer.ts'
 import type { TaskState } from '../../core/words/task.ts'
 
 export type { Approval, PinChange, Verdict }
@@ -15,7 +16,12 @@ export type { Approval, PinChange, Verdict }
 export interface Live {
   readonly signal: AbortSignal
   event(event: LiveEvent): void
+  /** Resolves when the verb's answer has left. Left out where it is returned in process. */
+  readonly answered?: Promise<void>
 }
+
+/** How a process came to own the store: `comity up`, started for stdio hosts, one host's own, embedded, or for one command. */
+export type OwnerKind = 'up' | 'shared' | 'standalone' | 'library' | 'command'
 
 export type LiveEvent =
   | {
@@ -40,6 +46,8 @@ export interface PeerLine {
   readonly revision?: string
   readonly callsItself?: string
   readonly detail?: string
+  /** What it did that its protocol does not know; absent while it is not connected. */
+  readonly counts?: PeerCounts
   readonly capabilities: readonly CapabilityLine[]
   readonly leftOut: readonly {
     readonly kind: string
@@ -69,8 +77,74 @@ export interface StatusReport {
   readonly config: string
   readonly store: string
   readonly url?: string
+  readonly process: ProcessReport
+  readonly record: RecordReport
   readonly peers: readonly PeerLine[]
   readonly ignored: readonly { readonly path: string; readonly reason: string }[]
+}
+
+/** The process that answers. */
+export interface ProcessReport {
+  readonly kind: OwnerKind
+  /** ISO string. */
+  readonly since: string
+  readonly socket?: string
+  /** Stdio hosts that are connected through it. */
+  readonly pipes: number
+  /** Calls that run now. */
+  readonly acts: number
+  /** The configuration file is not what it was when this process read it. */
+  readonly configChanged: boolean
+}
+
+/** What stands in the store that somebody or something has to do with. */
+export interface RecordReport {
+  readonly entries: number
+  readonly pendingApprovals: number
+  readonly openTasks: number
+  /** Capabilities whose pins do not fit the ledger: refused until accepted. */
+  readonly mistrustedPins: number
+  /** Calls that an earlier process left without an answer, found when this one began. */
+  readonly recovered: number
+}
+
+export interface StopInput {
+  /** Breaks off what runs instead of letting it answer for a bounded while. */
+  readonly now?: boolean
+  /** Another process takes the store over: its stdio hosts wait for it. */
+  readonly takeover?: boolean
+}
+
+/** Who was asked to end, and what was still running then. */
+export interface StopReport {
+  readonly pid: number
+  readonly kind: OwnerKind
+  readonly pipes: number
+  readonly acts: number
+  /** Followed on by the next process. */
+  readonly openTasks: number
+}
+
+export interface PromptInput {
+  /** `peer/name`, or the exposed name. */
+  readonly target: string
+  readonly arguments: Readonly<Record<string, string>>
+  readonly timeoutMs?: number
+}
+
+export interface LogsInput {
+  readonly peer: string
+  /** How many of the last lines. */
+  readonly lines?: number
+  /** Goes on with every new line, as `log` events of level `stderr`, until it is called off. */
+  readonly follow?: boolean
+}
+
+/** What a peer printed beside the protocol: its words, secrets masked. */
+export interface LogsReport {
+  readonly peer: string
+  readonly state: PeerLine['state']
+  readonly lines: readonly string[]
 }
 
 export interface OutcomeReport {
@@ -205,6 +279,14 @@ export interface Operator {
     input: { readonly target: string; readonly timeoutMs?: number },
     live: Live,
   ): Promise<CallReport>
+  /** Fetches a prompt. */
+  prompt(input: PromptInput, live: Live): Promise<CallReport>
+  /** @throws ComityError `usage` for a peer that prints nothing here. */
+  logs(input: LogsInput, live: Live): Promise<LogsReport>
+  /** Starts a peer anew that waits after failures. @throws ComityError `not_found`, `usage`, `internal` saying why it failed. */
+  restart(input: { readonly peer: string }, live: Live): Promise<{ readonly peer: string }>
+  /** Asks this process to end. @throws ComityError `conflict` when it ends by itself only. */
+  stop(input: StopInput, live: Live): Promise<StopReport>
   delegate(input: DelegateInput, live: Live): Promise<DelegateReport>
   tasks(input: { readonly all?: boolean }, live: Live): Promise<readonly TaskReport[]>
   task(
@@ -265,6 +347,10 @@ export const VERBS: Readonly<Record<Verb, true>> = {
   status: true,
   call: true,
   read: true,
+  prompt: true,
+  logs: true,
+  restart: true,
+  stop: true,
   delegate: true,
   tasks: true,
   task: true,

@@ -8,6 +8,7 @@ import type { Route } from '../../core/words/route.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenCatalogue } from '../compose/catalogue.ts'
 import type { Config } from '../config/config.ts'
+import type { Owner } from './owner.ts'
 
 export interface HostParts {
   readonly config: Config
@@ -23,6 +24,8 @@ export interface HostParts {
   agentRoute(peer: string): Promise<Route | undefined>
   /** Told of faults that no caller waits for. */
   onFault(what: string, error: unknown): void
+  /** This process. */
+  readonly owner: Owner
   /** Where callers reach this host, once it serves. */
   url(): string | undefined
 }

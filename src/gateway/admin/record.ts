@@ -16,6 +16,7 @@ import type {
 } from './operator.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
 import type { HostParts } from './parts.ts'
+import { reportProcess, reportRecord } from './process.ts'
 import { reportTask } from './reports.ts'
 
 const EXPLAIN_LIMIT = 1_000
@@ -87,6 +88,8 @@ async function statusOf(parts: HostParts, waitMs: number): Promise<StatusReport>
     config: config.file,
     store: config.store,
     ...(url === undefined ? {} : { url }),
+    process: reportProcess(parts),
+    record: await reportRecord(parts),
     peers: [
       ...views.map((view) => peerLine(parts, view)),
       ...off.map((peer): PeerLine => ({
@@ -107,6 +110,7 @@ function peerLine(parts: HostParts, view: PeerView): PeerLine {
   const state =
     view.error === undefined ? 'ready' : report.state === 'starting' ? 'starting' : 'failed'
   const detail = view.error ?? report.detail
+  const counts = view.peer.counts?.()
   return {
     peer: view.peer.name,
     protocol: view.peer.protocol,
@@ -115,6 +119,7 @@ function peerLine(parts: HostParts, view: PeerView): PeerLine {
     ...(report.revision === undefined ? {} : { revision: report.revision }),
     ...(report.callsItself === undefined ? {} : { callsItself: report.callsItself }),
     ...(detail === undefined || state === 'ready' ? {} : { detail }),
+    ...(counts === undefined ? {} : { counts }),
     capabilities: view.capabilities.map(({ capability, exposed, withdrawn }) =>
       capabilityLine(parts, view, capability, exposed, withdrawn),
     ),

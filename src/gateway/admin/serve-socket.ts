@@ -3,14 +3,16 @@
  *
  * Approvals and pins go only this way. An answer is a stream of JSON lines: events, then one `result` or `error`.
  * `POST /stop` with a run's id calls that run off and lets it say what became of it; hanging up calls it off unheard.
- * `GET /` says whom one would go through.
+ * `GET /` says whom one would go through. An upgrade of `/pipe` is one host's stdio (shared/pipe-desk.ts).
  */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ComityError } from '../../core/words/errors.ts'
 import { parseExact } from '../../core/words/exact-json.ts'
-import { type Live, type Operator, VERBS, type Verb } from './operator.ts'
+import type { PipeDesk } from '../shared/pipe-desk.ts'
+import { PIPE_PATH } from '../shared/wire.ts'
+import { type Live, type Operator, type OwnerKind, VERBS, type Verb } from './operator.ts'
 import { prepareSocketFolder } from './socket-path.ts'
 
 /** Names a run, so that it can be called off. */
@@ -25,6 +27,8 @@ export interface SocketOwner {
   readonly peers: 'all' | 'none' | readonly string[]
   /** It ends with the command that it runs. */
   readonly passing: boolean
+  readonly kind: OwnerKind
+  readonly pid: number
 }
 
 export interface ControlSocket {
@@ -32,16 +36,25 @@ export interface ControlSocket {
   close(): Promise<void>
   /** Waits until nobody is served any more, and stops. */
   drain(): Promise<void>
+  /** How many verbs run now. */
+  serving(): number
+}
+
+/** What is served there. */
+export interface SocketParts {
+  readonly owner: SocketOwner
+  readonly operator: Operator
+  readonly pipes: PipeDesk
+  onFault(error: unknown): void
 }
 
 /** Listens; the caller already owns the store, so a socket left at `path` is a dead one. */
 export async function serveSocket(
   at: { readonly path: string; readonly userId: number },
-  owner: SocketOwner,
-  operator: Operator,
-  onFault: (error: unknown) => void,
+  parts: SocketParts,
 ): Promise<ControlSocket> {
   const { path, userId } = at
+  const { owner, operator, pipes, onFault } = parts
   prepareSocketFolder(dirname(path), userId)
   rmSync(path, { force: true })
   const runs = new Map<string, AbortController>()
@@ -59,8 +72,13 @@ export async function serveSocket(
       .finally(() => serving.delete(served))
     serving.add(served)
   })
+  server.on('upgrade', (request, socket, head) => {
+    if (request.method === 'GET' && request.url === PIPE_PATH) pipes.take(request, socket, head)
+    else socket.destroy()
+  })
   await listenPrivately(server, path)
   return {
+    serving: () => serving.size,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
@@ -102,12 +120,14 @@ async function serve(
   }
   const stop = new AbortController()
   runs.set(run, stop)
+  const answered = new Promise<void>((resolve) => response.once('close', resolve))
   response.on('close', () => {
     if (runs.get(run) === stop) runs.delete(run)
     if (!response.writableFinished) stop.abort()
   })
   const live: Live = {
     signal: stop.signal,
+    answered,
     event: (event) => void response.write(`${JSON.stringify(event)}\n`),
   }
   response.writeHead(200, HEADERS)

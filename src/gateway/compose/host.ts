@@ -21,11 +21,17 @@ import { type ControlSocket, serveSocket } from '../admin/serve-socket.ts'
 import { createCallVerbs } from '../admin/calls.ts'
 import { createTaskVerbs } from '../admin/long-work.ts'
 import type { Operator } from '../admin/operator.ts'
+import type { Owner, OwnerOptions } from '../admin/owner.ts'
+import { createProcessVerbs } from '../admin/process.ts'
 import { createRecordVerbs } from '../admin/record.ts'
 import type { HostParts } from '../admin/parts.ts'
 import { createArgumentCheck } from '../checks/argument-check.ts'
 import type { Config } from '../config/config.ts'
 import { createPolicy } from '../policy/policy.ts'
+import { serveHostOverStdio } from '../serve-stdio.ts'
+import type { IdleParts } from '../shared/end-when-idle.ts'
+import { countActs, createOwnProcess, type OwnProcess } from '../shared/own-process.ts'
+import type { Arrival, PipeDesk } from '../shared/pipe-desk.ts'
 import { type Workers, startWorkers } from '../workers.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type HostJudge, createJudge } from './judge.ts'
@@ -39,8 +45,10 @@ export interface HostOptions {
   readonly config: Config
   /** Where the control socket lies; undefined serves none. */
   readonly socket?: string
-  /** It ends with the one command it is opened for: closing waits for what others do through it. */
-  readonly passing?: boolean
+  /** What this process is; a `command` waits, when it closes, for what others do through it. Default: a library's. */
+  readonly owner?: OwnerOptions
+  /** Asked of each stdio host that would be served through this process. Default: serve it. */
+  readonly arrive?: (owner: Owner) => Arrival
   /** Which peers are started: all, none, or these. */
   readonly peers: 'all' | 'none' | readonly string[]
   /** What stdio servers' minimal environment is chosen from. */
@@ -61,6 +69,10 @@ export interface Host {
   readonly publishedPorts: A2aDoorPorts
   /** How many calls an earlier run left without an answer on record. */
   readonly recovered: number
+  /** Stdio hosts that are served through this process. */
+  readonly pipes: PipeDesk
+  /** What this process may be needed for. */
+  readonly busy: IdleParts
   /** Every peer is ready or has failed once. */
   isReady(): Promise<boolean>
   /** Says where callers reach this host. */
@@ -72,6 +84,7 @@ export interface Host {
 /** A list waits this long for slow peers once one is ready, and so long for the first. */
 const PATIENCE = { patienceMs: 1_000, firstMs: 15_000 }
 const WORKERS_EVERY_MS = 2_000
+const LIBRARY = { kind: 'library' } as const
 
 /** @throws ComityError `store_locked` naming the process that owns the store, `store_corrupt`, `config_invalid`. */
 export async function openHost(options: HostOptions): Promise<Host> {
@@ -108,18 +121,11 @@ async function assemble(
   })
   closers.push(() => opened.close())
   const policy = createPolicy(config.policy)
-  const catalogue = createCatalogue(
-    {
-      peers: opened.peers,
-      naming: { peers: config.peers, names: config.names, digest: (text) => digest.text(text) },
-      policy,
-      sight: (peer, capability) => sightPin(store, peer, capability),
-      pinState: (route) => pinState(store, route),
-    },
-    PATIENCE,
-  )
+  const catalogue = openCatalogue(config, store, opened.peers, policy)
   closers.push(() => Promise.resolve(catalogue.close()))
   const core = createCore(options, store, catalogue, opened.peers, policy)
+  const acts = countActs(core)
+  const own = ownProcess(options, store, acts.running)
   const workers =
     options.peers === 'none' ? undefined : watchTasks(core.resume, store, opened.peers, onFault)
   if (workers !== undefined) closers.push(() => workers.close())
@@ -134,6 +140,9 @@ async function assemble(
     policy,
     peers: opened.peers,
     ...core,
+    dispatch: acts.dispatch,
+    delegate: acts.delegate,
+    owner: own.owner,
     agentRoute: (peer) => agentRoute(catalogue, peer),
     onFault,
     url: () => servedAt,
@@ -142,10 +151,12 @@ async function assemble(
     ...createCallVerbs(parts),
     ...createTaskVerbs(parts),
     ...createRecordVerbs(parts),
+    ...createProcessVerbs(parts),
   }
-  const socket = await openSocket(options, operator, onFault)
+  const socket = await openSocket(options, operator, own.pipes, onFault)
   if (socket !== undefined)
-    closers.push(() => (options.passing === true ? socket.drain() : socket.close()))
+    closers.push(() => (own.owner.kind === 'command' ? socket.drain() : socket.close()))
+  closers.push(() => Promise.resolve(own.pipes.close()))
   const announce = (url?: string): void => {
     servedAt = url
     store.announce({
@@ -154,23 +165,78 @@ async function assemble(
     })
   }
   announce()
-  return {
+  const host: Host = {
     config,
     operator,
     doorPorts: doorPorts(parts),
-    doorOptions: {
-      serverInfo: { name: 'comity', version, title: 'comity' },
-      sealingKey: loadSealingKey(config.store),
-      clock: systemClock,
-      report: (fault) => onFault('door', fault),
-      ...(options.doorLimits === undefined ? {} : { limits: options.doorLimits }),
-    },
+    doorOptions: doorOptions(options, version, onFault),
     publishedPorts: publishedPorts(parts),
     recovered: store.recovered,
+    pipes: own.pipes,
+    busy: busyParts(own, acts.running, () => socket?.serving() ?? 0, store),
     isReady: async () => (await catalogue.view(0)).every((view) => view.error !== 'still starting'),
     announce,
     close: () => closeAll(closers),
   }
+  own.pipes.begin((pipe) => serveHostOverStdio(host, pipe, pipe))
+  return host
+}
+
+function openCatalogue(
+  config: Config,
+  store: Store,
+  peers: readonly Peer[],
+  policy: HostParts['policy'],
+): OpenCatalogue {
+  return createCatalogue(
+    {
+      peers: peers,
+      naming: { peers: config.peers, names: config.names, digest: (text) => digest.text(text) },
+      policy,
+      sight: (peer, capability) => sightPin(store, peer, capability),
+      pinState: (route) => pinState(store, route),
+    },
+    PATIENCE,
+  )
+}
+
+function ownProcess(
+  { config, socket, owner = LIBRARY, arrive }: HostOptions,
+  store: Store,
+  acts: () => number,
+): OwnProcess {
+  return createOwnProcess(owner, {
+    configFile: config.file,
+    ...(socket === undefined ? {} : { socket }),
+    since: systemClock.now(),
+    recovered: store.recovered,
+    acts,
+    ...(arrive === undefined ? {} : { arrive }),
+  })
+}
+
+function doorOptions(
+  { config, doorLimits }: HostOptions,
+  version: string,
+  onFault: (what: string, error: unknown) => void,
+): DoorOptions {
+  return {
+    serverInfo: { name: 'comity', version, title: 'comity' },
+    sealingKey: loadSealingKey(config.store),
+    clock: systemClock,
+    report: (fault) => onFault('door', fault),
+    ...(doorLimits === undefined ? {} : { limits: doorLimits }),
+  }
+}
+
+function busyParts(
+  { pipes }: OwnProcess,
+  acts: () => number,
+  serving: () => number,
+  { approvals, tasks }: Store,
+): IdleParts {
+  const monotonic = (): number => performance.now()
+  return { pipes: pipes.count, acts, serving, approvals, tasks, monotonic }
 }
 
 type Core = Pick<HostParts, 'dispatch' | 'delegate' | 'resume'>
@@ -299,12 +365,15 @@ function describe(capability: Capability | undefined): string {
 async function openSocket(
   options: HostOptions,
   operator: Operator,
+  pipes: PipeDesk,
   onFault: (what: string, error: unknown) => void,
 ): Promise<ControlSocket | undefined> {
   if (options.socket === undefined) return undefined
   const at = { path: options.socket, userId: process.getuid?.() ?? 0 }
-  const owner = { peers: options.peers, passing: options.passing === true }
-  return serveSocket(at, owner, operator, (error) => onFault('control socket', error))
+  const { kind } = options.owner ?? LIBRARY
+  const owner = { peers: options.peers, passing: kind === 'command', kind, pid: process.pid }
+  const report = (error: unknown): void => onFault('control socket', error)
+  return serveSocket(at, { owner, operator, pipes, onFault: report })
 }
 
 /** Last made, first closed; one that fails does not keep the others open. */

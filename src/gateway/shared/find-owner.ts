@@ -1,0 +1,66 @@
+/** Comes by an open pipe: through whoever owns the store, else through a process that is started for it. Bounded. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { ComityError } from '../../core/words/errors.ts'
+import { type Reached, reachOwner } from './reach-owner.ts'
+import { logFileOf, type OwnerCommand, startOwner } from './start-owner.ts'
+
+export interface OwnerPlace {
+  readonly socketPath: string
+  readonly command: OwnerCommand
+  /**
+   * Asked before a process is started: the configuration as its owner will read it.
+   *
+   * @throws ComityError `config_invalid` with every mistake, said to the one who can mend them.
+   */
+  check(): Promise<void>
+}
+
+export type OpenPipe = Extract<Reached, { readonly kind: 'open' }>
+
+/** In all, for one way to an owner. */
+const PATIENCE_MS = 30_000
+/** How long one that was announced is waited for before a process is started in its place. */
+const TAKEOVER_MS = 15_000
+const LOOK_AGAIN_MS = 20
+/** A start that lost the race is not repeated sooner. */
+const START_AGAIN_MS = 250
+
+/**
+ * @param expected another process has said that it takes the store over: give it time before one is started.
+ * @throws ComityError what the owner or the started process says; `store_locked` when the store stays in others' use.
+ */
+export async function findOwner(place: OwnerPlace, expected = false): Promise<OpenPipe> {
+  const begun = performance.now()
+  let startAfter = expected ? begun + TAKEOVER_MS : begun
+  let problem = new ComityError('internal', 'the process that owns the store was not reached')
+  for (;;) {
+    const reached = await reachOwner(place.socketPath, place.command.configFile)
+    if (reached.kind === 'open') return reached
+    if (reached.kind === 'refused') throw reached.error
+    if (reached.kind === 'wait') problem = new ComityError('internal', reached.message)
+    const now = performance.now()
+    if (now - begun > PATIENCE_MS) throw problem
+    if (reached.kind === 'none' && now >= startAfter) {
+      const failed = await start(place)
+      if (failed !== undefined) problem = failed
+      startAfter = performance.now() + START_AGAIN_MS
+      continue
+    }
+    await delay(LOOK_AGAIN_MS)
+  }
+}
+
+/** @returns why it does not own the store, when another process does. */
+async function start(place: OwnerPlace): Promise<ComityError | undefined> {
+  await place.check()
+  const report = await startOwner(place.command)
+  if (report === undefined) {
+    const log = logFileOf(place.command.storeFile)
+    throw new ComityError('internal', `the background process ended as it began; see ${log}`)
+  }
+  if ('ready' in report) return undefined
+  const error = new ComityError(report.error.code, report.error.message)
+  // Another was first, or a command owns the store for a moment.
+  if (error.code !== 'store_locked') throw error
+  return error
+}

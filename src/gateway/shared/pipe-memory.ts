@@ -1,0 +1,337 @@
+/**
+ * What a pipe must know to go on with another owner: which requests are open, and what the next owner has to be told.
+ *
+ * Pure. What was open when an owner died is answered here, at once: a tool call as unknown, since it may have run.
+ */
+import { claimsModern } from '../../mcp/downstream/era.ts'
+import {
+  createId,
+  encodeNotification,
+  idKey,
+  parseId,
+  parseMessage,
+  type RpcId,
+  type RpcNotification,
+  type RpcRequest,
+} from '../../mcp/wire/json-rpc.ts'
+import { findMember, scanObject, setMember, textOf } from '../../mcp/wire/spans.ts'
+import { MODERN_META } from '../../mcp/wire/rev-2026-07-28.ts'
+import { answerLost, answerUnsent } from './lost-answer.ts'
+import { DRAIN_METHOD, type DrainReason } from './wire.ts'
+
+/** What becomes of a line from the owner. */
+export type Heard =
+  | { readonly kind: 'pass'; readonly line: Uint8Array }
+  | { readonly kind: 'swallow' }
+  | { readonly kind: 'drain'; readonly reason: DrainReason }
+
+/** What the next owner is told before anything else. */
+export interface Replay {
+  /** Its answer is waited for. */
+  readonly initialize?: { readonly line: Uint8Array; readonly key: string }
+  readonly rest: readonly Uint8Array[]
+}
+
+export interface PipeMemory {
+  /** @returns what goes to the owner; undefined for an answer to a question that nobody waits for any more. */
+  sent(line: Uint8Array): Uint8Array | undefined
+  heard(line: Uint8Array): Heard
+  /** Whether an answer to this request, replayed or the host's own, is still to come. */
+  isOwed(key: string): boolean
+  /** Cancels for the old owner: what stays open over its end, and is asked of the next one. */
+  leave(): readonly Uint8Array[]
+  /** The owner is gone. @returns what the host is told: answers to what was open, questions that are withdrawn. */
+  lost(): readonly Uint8Array[]
+  replay(): Replay
+  /** An answer to a request that could not be sent at all; undefined for anything but a request. */
+  refusal(line: Uint8Array, why: string): Uint8Array | undefined
+}
+
+interface Open {
+  readonly id: RpcId
+  readonly method: string
+  readonly modern: boolean
+  /** Kept for what is asked again of the next owner. */
+  readonly line?: Uint8Array
+  /** Requests under this very id: a second one is refused by the owner, and is owed an answer too. */
+  count: number
+}
+
+const LISTEN = 'subscriptions/listen'
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const CANCELLED = 'notifications/cancelled'
+/** What the door writes first of every answer: enough to tell whose it is without reading a large one. */
+const ANSWER_HEAD = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)":/u
+const HEAD_BYTES = 4_200
+
+/** Makes an empty memory: nothing was said yet. */
+export function createPipeMemory(): PipeMemory {
+  return new Memory()
+}
+
+class Memory implements PipeMemory {
+  readonly #open = new Map<string, Open>()
+  /** Questions of the present owner by the id that the host sees: the owner's own id as JSON. */
+  readonly #asked = new Map<string, string>()
+  readonly #replaying = new Set<string>()
+  /** Streams that were asked for again: their second acknowledgement is not the host's. */
+  readonly #reopened = new Set<string>()
+  readonly #subscribed = new Map<string, Uint8Array>()
+  #initialize: Uint8Array | undefined
+  #initialized: Uint8Array | undefined
+  #level: Uint8Array | undefined
+  #generation = 0
+  #replays = 0
+
+  sent(line: Uint8Array): Uint8Array | undefined {
+    const message = parseMessage(line)
+    switch (message.kind) {
+      case 'fault':
+        return line
+      case 'request':
+        this.#takeRequest(message, line)
+        return line
+      case 'notification':
+        if (message.method === 'notifications/initialized') this.#initialized = line
+        if (message.method === CANCELLED) this.#open.delete(keyOfCancel(message) ?? '')
+        return line
+      case 'result':
+      case 'error':
+        return message.id === undefined ? line : this.#takeAnswer(line, message.id)
+    }
+  }
+
+  heard(line: Uint8Array): Heard {
+    const quick = quickId(line)
+    if (quick !== undefined) return this.#hearAnswer(idKey(quick), line)
+    const message = parseMessage(line)
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        return message.id === undefined
+          ? { kind: 'pass', line }
+          : this.#hearAnswer(idKey(message.id), line)
+      case 'request':
+        return { kind: 'pass', line: this.#hearQuestion(message, line) }
+      case 'notification':
+        return this.#hearNotification(message, line)
+      case 'fault':
+        return { kind: 'pass', line }
+    }
+  }
+
+  isOwed(key: string): boolean {
+    return this.#replaying.has(key) || this.#open.has(key)
+  }
+
+  leave(): readonly Uint8Array[] {
+    return this.#listens().map(({ id }) =>
+      encodeNotification(CANCELLED, new TextEncoder().encode(`{"requestId":${id.json}}`)),
+    )
+  }
+
+  lost(): readonly Uint8Array[] {
+    const told: Uint8Array[] = []
+    for (const [key, open] of this.#open) {
+      if (open.line !== undefined) continue
+      this.#open.delete(key)
+      for (let left = open.count; left > 0; left -= 1) told.push(answerLost(open))
+    }
+    for (const key of this.#asked.keys()) {
+      const id = key.startsWith('s:') ? JSON.stringify(key.slice(2)) : key.slice(2)
+      told.push(encodeNotification(CANCELLED, new TextEncoder().encode(`{"requestId":${id}}`)))
+    }
+    this.#asked.clear()
+    this.#replaying.clear()
+    this.#reopened.clear()
+    this.#generation += 1
+    return told
+  }
+
+  replay(): Replay {
+    const initialize = this.#initialize === undefined ? undefined : this.#again(this.#initialize)
+    const subscribed = [...this.#subscribed.values()]
+    const requests = [...(this.#level === undefined ? [] : [this.#level]), ...subscribed]
+    const listens = this.#listens()
+    for (const { id } of listens) this.#reopened.add(idKey(id))
+    return {
+      ...(initialize === undefined ? {} : { initialize }),
+      rest: [
+        ...(this.#initialized === undefined ? [] : [this.#initialized]),
+        ...requests.map((line) => this.#again(line).line),
+        ...listens.flatMap(({ line }) => (line === undefined ? [] : [line])),
+      ],
+    }
+  }
+
+  refusal(line: Uint8Array, why: string): Uint8Array | undefined {
+    const message = parseMessage(line)
+    if (message.kind !== 'request') return undefined
+    return answerUnsent(
+      { id: message.id, method: message.method, modern: claimsModern(message) },
+      why,
+    )
+  }
+
+  #takeRequest(request: RpcRequest, line: Uint8Array): void {
+    const modern = claimsModern(request)
+    if (!modern) this.#remember(request, line)
+    const key = idKey(request.id)
+    const known = this.#open.get(key)
+    if (known !== undefined) {
+      known.count += 1
+      return
+    }
+    const kept = (!modern && request.method === 'initialize') || request.method === LISTEN
+    this.#open.set(key, {
+      id: request.id,
+      method: request.method,
+      modern,
+      ...(kept ? { line } : {}),
+      count: 1,
+    })
+  }
+
+  /** What makes a session of the older revisions what it is. */
+  #remember(request: RpcRequest, line: Uint8Array): void {
+    switch (request.method) {
+      case 'initialize':
+        this.#initialize = line
+        this.#initialized = undefined
+        return
+      case 'logging/setLevel':
+        this.#level = line
+        return
+      case 'resources/subscribe':
+        this.#subscribed.set(uriOf(request) ?? '', line)
+        return
+      case 'resources/unsubscribe':
+        this.#subscribed.delete(uriOf(request) ?? '')
+    }
+  }
+
+  #takeAnswer(line: Uint8Array, id: RpcId): Uint8Array | undefined {
+    const theirs = this.#asked.get(idKey(id))
+    if (theirs === undefined) return undefined
+    this.#asked.delete(idKey(id))
+    return theirs === id.json ? line : withId(line, theirs)
+  }
+
+  #hearAnswer(key: string, line: Uint8Array): Heard {
+    if (this.#replaying.delete(key)) return { kind: 'swallow' }
+    const open = this.#open.get(key)
+    if (open !== undefined && (open.count -= 1) <= 0) this.#open.delete(key)
+    return { kind: 'pass', line }
+  }
+
+  /** The host may still hold a question of an earlier owner under the same number: each generation has ids of its own. */
+  #hearQuestion(request: RpcRequest, line: Uint8Array): Uint8Array {
+    const shown = this.#shownId(request.id)
+    this.#asked.set(idKey(shown), request.id.json)
+    return shown === request.id ? line : withId(line, shown.json)
+  }
+
+  #hearNotification(notification: RpcNotification, line: Uint8Array): Heard {
+    switch (notification.method) {
+      case DRAIN_METHOD:
+        return { kind: 'drain', reason: reasonOf(notification) }
+      case ACKNOWLEDGED:
+        return this.#reopened.delete(subscriptionOf(notification) ?? '')
+          ? { kind: 'swallow' }
+          : { kind: 'pass', line }
+      case CANCELLED:
+        return { kind: 'pass', line: this.#hearCancel(notification, line) }
+      default:
+        return { kind: 'pass', line }
+    }
+  }
+
+  #hearCancel(notification: RpcNotification, line: Uint8Array): Uint8Array {
+    const id = idOfCancel(notification)
+    if (id === undefined) return line
+    const shown = this.#shownId(id)
+    this.#asked.delete(idKey(shown))
+    if (shown === id) return line
+    return encodeNotification(CANCELLED, new TextEncoder().encode(`{"requestId":${shown.json}}`))
+  }
+
+  #shownId(id: RpcId): RpcId {
+    return this.#generation === 0 ? id : createId(`owner-${this.#generation}-${id.json}`)
+  }
+
+  /** Asked under an id of ours when its answer is not the host's any more; an answer still owed keeps the host's id. */
+  #again(line: Uint8Array): { readonly line: Uint8Array; readonly key: string } {
+    const message = parseMessage(line)
+    if (message.kind === 'request' && this.#open.get(idKey(message.id))?.line === line)
+      return { line, key: idKey(message.id) }
+    this.#replays += 1
+    const id = createId(`comity-replay-${this.#replays}`)
+    this.#replaying.add(idKey(id))
+    return { line: withId(line, id.json), key: idKey(id) }
+  }
+
+  #listens(): readonly Open[] {
+    return [...this.#open.values()].filter(({ method }) => method === LISTEN)
+  }
+}
+
+function quickId(line: Uint8Array): RpcId | undefined {
+  const head = ANSWER_HEAD.exec(new TextDecoder().decode(line.subarray(0, HEAD_BYTES)))?.[1]
+  if (head === undefined) return undefined
+  if (!head.startsWith('"'))
+    return { type: 'integer', value: head === '-0' ? '0' : head, json: head }
+  try {
+    return { type: 'string', value: JSON.parse(head) as string, json: head }
+  } catch {
+    return undefined
+  }
+}
+
+function withId(line: Uint8Array, json: string): Uint8Array {
+  const end = line.length
+  return setMember(line, { start: 0, end }, 'id', new TextEncoder().encode(json))
+}
+
+function paramOf(
+  message: RpcRequest | RpcNotification,
+  ...path: readonly string[]
+): { readonly type: string; readonly text: string } | undefined {
+  let at = message.params
+  let found: { readonly type: string; readonly text: string } | undefined
+  for (const key of path) {
+    if (at === undefined) return undefined
+    const loose = { validated: true, allowDuplicates: true }
+    const member = findMember(scanObject(message.bytes, at, loose), key)
+    if (member === undefined) return undefined
+    found = { type: member.type, text: textOf(message.bytes, member.value) }
+    at = member.type === 'object' ? member.value : undefined
+  }
+  return found
+}
+
+function uriOf(request: RpcRequest): string | undefined {
+  const uri = paramOf(request, 'uri')
+  return uri?.type === 'string' ? (JSON.parse(uri.text) as string) : undefined
+}
+
+function reasonOf(notification: RpcNotification): DrainReason {
+  return paramOf(notification, 'reason')?.text === '"takeover"' ? 'takeover' : 'stop'
+}
+
+function subscriptionOf(notification: RpcNotification): string | undefined {
+  const id = paramOf(notification, '_meta', MODERN_META.subscriptionId)
+  if (id === undefined) return undefined
+  return id.type === 'string' ? `s:${String(JSON.parse(id.text))}` : `i:${id.text}`
+}
+
+function idOfCancel(notification: RpcNotification): RpcId | undefined {
+  if (notification.params === undefined) return undefined
+  const loose = { validated: true, allowDuplicates: true }
+  const member = findMember(scanObject(notification.bytes, notification.params, loose), 'requestId')
+  return member === undefined ? undefined : parseId(notification.bytes, member)
+}
+
+function keyOfCancel(notification: RpcNotification): string | undefined {
+  const id = idOfCancel(notification)
+  return id === undefined ? undefined : idKey(id)
+}
