@@ -4,25 +4,32 @@
  * Knows no eras beyond `PeerFacts`; how bytes travel is the link's, how a server is reached and
  * reached again is the connection's, what an answer means is outcome.ts's.
  */
-import type { Peer, PeerListing, PeerReport } from '../../core/ports/peer.ts'
-import type { Exchange, StopReason, Upstream, WireFacts } from '../../core/ports/upstream.ts'
+import type { Peer, PeerCounts, PeerListing, PeerReport } from '../../core/ports/peer.ts'
+import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
-import { paramHeaderValues } from '../wire/headers.ts'
+import { LOCAL } from '../../core/words/principal.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
-import { connect, type Connected } from './connect.ts'
-import { createConnection, type Connection } from './connection.ts'
-import { createEventQueue, type EventQueue } from './events.ts'
+import type { Connected } from './connect.ts'
+import { createEra, type Era, type EraVerdicts } from './era.ts'
+import { createEventQueue } from './events.ts'
 import { createHttpLink, type HttpEndpoint } from './http.ts'
-import { LinkFailure, type Agreement, type Link, type LinkCounts } from './link.ts'
+import { createInstance, type Instance, type InstanceDeps } from './instance.ts'
+import { createInstances, type Instances } from './instances.ts'
+import { LinkFailure, type Link, type LinkListener, type LinkOptions } from './link.ts'
+import type { AnswerRequest } from './link.ts'
 import { listServer, type ServerListing } from './list.ts'
-import { createOffer, type Offer, type OfferOptions } from './offer.ts'
-import { judgeAnswer, judgeFailure } from './outcome.ts'
-import { buildRequest, methodOf, type CallMethod } from './request.ts'
+import { type CapabilityLock, mayAsk } from './lock.ts'
+import type { OfferOptions } from './offer.ts'
+import { judgeFailure } from './outcome.ts'
+import { methodOf } from './request.ts'
+import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
+import type { Session } from './session.ts'
 import { createStdioLink } from './stdio.ts'
+import { watchStop } from './stop.ts'
 import { startServer, type ServerCommand } from './supervise.ts'
 
 /** One server, by the operator's name. */
@@ -32,6 +39,10 @@ export interface McpPeerConfig {
   readonly trusted: boolean
   /** Locks the protocol revision; probed when left out. */
   readonly revision?: string
+  /** Locks what it offers and what it may ask. */
+  readonly capabilities?: CapabilityLock
+  /** It keeps no state of its callers: one process or session serves all. Default: one for each principal. */
+  readonly stateless?: boolean
   readonly server:
     | ({ readonly transport: 'stdio' } & ServerCommand)
     | ({ readonly transport: 'http' } & HttpEndpoint)
@@ -44,6 +55,8 @@ export interface McpPeerDeps {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Who we say we are. */
   readonly clientInfo: { readonly name: string; readonly version: string }
+  /** Where it is kept which era an endpoint speaks. Left out: for this process alone. */
+  readonly verdicts?: EraVerdicts
 }
 
 export interface McpPeerOptions extends OfferOptions {
@@ -55,23 +68,20 @@ export interface McpPeerOptions extends OfferOptions {
   readonly startMs?: number
   /** All lists together, milliseconds. Default 60000. */
   readonly listMs?: number
+  /** Processes or sessions of single principals, beside the shared one. Default 16. */
+  readonly mostOwn?: number
+  /** How long one of those is kept without calls, milliseconds. Default 600000. */
+  readonly idleMs?: number
 }
 
 /** A Peer that also tells what its server did against the protocol. */
-export interface McpPeer extends Peer {
-  /** Undefined while not connected. */
-  counts(): PeerCounts | undefined
-}
-
-export interface PeerCounts extends LinkCounts {
-  /** Progress and logs that their callers were too slow to take, since this process began. */
-  readonly droppedEvents: number
-}
+export type McpPeer = Peer & Required<Pick<Peer, 'counts' | 'printed' | 'restart'>>
 
 const DEFAULT_LIST_MS = 60_000
+const DEFAULT_MOST_OWN = 16
+const DEFAULT_IDLE_MS = 600_000
 /** Several `list_changed` in a burst are one change, milliseconds. */
 const CHANGE_QUIET_MS = 100
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Makes the peer; starts and sends nothing until it is first used. @throws TypeError for a bad url. */
 export function createMcpPeer(
@@ -89,14 +99,14 @@ class ServerPeer implements McpPeer {
   readonly endpoint: string
   readonly trusted: boolean
   readonly upstream: Upstream = {
-    call: (call, exchange, dispatched) => this.#call(call, exchange, dispatched),
+    call: (call, exchange, dispatched, late) => this.#call(call, exchange, dispatched, late),
   }
   readonly #config: McpPeerConfig
   readonly #deps: McpPeerDeps
   readonly #options: McpPeerOptions
-  readonly #clientInfo: Uint8Array
-  readonly #connection: Connection
-  readonly #offer: Offer
+  readonly #world: SendWorld
+  readonly #era: Era
+  readonly #instances: Instances
   readonly #listeners = new Set<() => void>()
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
@@ -109,26 +119,23 @@ class ServerPeer implements McpPeer {
     this.#config = config
     this.#deps = deps
     this.#options = options
-    this.#clientInfo = encodeJson(deps.clientInfo)
-    this.#connection = createConnection({
-      connect: (signal, remembered) => this.#connect(signal, remembered),
-      monotonic: () => performance.now(),
-      onReconnected: () => this.#changed(),
-    })
-    this.#offer = createOffer(
-      {
-        peer: this.name,
-        list: (connected) => this.#list(connected),
-        monotonic: () => performance.now(),
-        onDifferent: () => this.#tellChanged(),
-      },
-      options,
-    )
+    this.#era = createEra(this.endpoint, deps.clock, deps.verdicts)
+    this.#world = {
+      peer: this.name,
+      may: mayAsk(config.capabilities ?? {}),
+      clientInfo: encodeJson(deps.clientInfo),
+      onOtherRevision: (session) => this.#renew(session),
+    }
+    const { mostOwn: most = DEFAULT_MOST_OWN, idleMs = DEFAULT_IDLE_MS } = options
+    const make = (shared: boolean): Instance => createInstance(this.#instanceDeps(shared))
+    this.#instances = createInstances(this.name, make, { most, idleMs })
   }
 
   async listing(): Promise<PeerListing> {
-    const connected = await this.#connection.get()
-    const { listing, freshForMs } = await this.#offer.listing(connected)
+    const { connection, offer } = this.#instances.shared
+    const connected = await connection.get()
+    this.#lastFacts = connected.facts
+    const { listing, freshForMs } = await offer.listing(connected)
     const { instructions } = connected.facts
     return {
       capabilities: listing.capabilities,
@@ -140,25 +147,36 @@ class ServerPeer implements McpPeer {
 
   report(): PeerReport {
     const { transport } = this.#config.server
-    const problem = this.#connection.problem()
-    const facts = this.#connection.current()?.facts ?? this.#lastFacts
+    const { connection } = this.#instances.shared
+    const problem = connection.problem()
+    const facts = connection.current()?.facts ?? this.#lastFacts
     const said = {
       transport,
       ...(facts === undefined ? {} : { revision: facts.revision }),
       ...(facts?.callsItself === undefined ? {} : { callsItself: facts.callsItself }),
     }
-    if (this.#connection.current() !== undefined) return { state: 'ready', ...said }
+    if (connection.current() !== undefined) return { state: 'ready', ...said }
     if (problem === undefined) return { state: 'starting', ...said }
     return { state: 'failed', ...said, detail: problem }
   }
 
   counts(): PeerCounts | undefined {
-    const counts = this.#connection.current()?.link.counts()
-    return counts === undefined ? undefined : { ...counts, droppedEvents: this.#droppedEvents }
+    const all = this.#sessions().map(({ link }) => link.counts())
+    if (all.length === 0) return undefined
+    const sum = (of: (counts: (typeof all)[number]) => number): number =>
+      all.reduce((total, counts) => total + of(counts), 0)
+    return {
+      noise: sum(({ noise }) => noise),
+      stray: sum(({ stray }) => stray),
+      nonConforming: sum(({ nonConforming }) => nonConforming),
+      noiseSample: all.flatMap(({ noiseSample }) => noiseSample).slice(0, 10),
+      droppedEvents: this.#droppedEvents,
+    }
   }
 
   printed(): string {
-    return this.#connection.current()?.link.complaints() ?? ''
+    const all = this.#sessions().map(({ link }) => link.complaints())
+    return all.filter((text) => text !== '').join('\n')
   }
 
   onChanged(listener: () => void): () => void {
@@ -166,39 +184,50 @@ class ServerPeer implements McpPeer {
     return () => void this.#listeners.delete(listener)
   }
 
+  async restart(): Promise<void> {
+    await this.#instances.drop()
+    await this.#instances.shared.connection.restart()
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#quiet)
     this.#listeners.clear()
-    await this.#connection.close()
+    await this.#instances.close()
   }
 
-  async #connect(signal: AbortSignal, remembered: Agreement | undefined): Promise<Connected> {
-    const { revision } = this.#config
+  #sessions(): readonly Session[] {
+    return this.#instances.all().flatMap(({ connection }) => connection.current() ?? [])
+  }
+
+  /** @param shared whether its lists are those that the peer shows. */
+  #instanceDeps(shared: boolean): InstanceDeps {
+    const { revision, capabilities = {} } = this.#config
     const { probeMs, startMs } = this.#options
-    const connected = await connect(
-      () => this.#openLink(),
-      {
-        clientInfo: this.#clientInfo,
+    return {
+      peer: this.name,
+      openLink: (listener, onStray) => this.#openLink(listener, onStray),
+      connect: {
+        clientInfo: this.#world.clientInfo,
+        era: this.#era,
         ...(revision === undefined ? {} : { revision }),
-        ...(remembered === undefined ? {} : { remembered }),
         ...(probeMs === undefined ? {} : { probeMs }),
         ...(startMs === undefined ? {} : { startMs }),
       },
-      signal,
-    )
-    this.#lastFacts = connected.facts
-    return connected
+      may: this.#world.may,
+      lock: capabilities,
+      offer: this.#options,
+      list: (connected) => this.#list(connected),
+      onChanged: () => shared && this.#changed(),
+      onDifferent: () => this.#tellChanged(),
+      // Nothing else is of use to anybody here: what is not relayed is counted.
+      onMessage: () => void (this.#droppedEvents += 1),
+    }
   }
 
-  async #openLink(): Promise<Link> {
+  async #openLink(listener: LinkListener, onStray: AnswerRequest): Promise<Link> {
     const { server } = this.#config
     const { maxBytes } = this.#options
-    const options = maxBytes === undefined ? {} : { maxBytes }
-    const listener = ({ method }: { readonly method: string }): void => {
-      if (!/^notifications\/(?:tools|prompts|resources)\/list_changed$/.test(method)) return
-      this.#offer.outdate()
-      this.#changed()
-    }
+    const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
     if (server.transport === 'http') return createHttpLink(server, listener, options)
     return createStdioLink(await startServer(server, this.#deps.environment), listener, options)
   }
@@ -206,7 +235,8 @@ class ServerPeer implements McpPeer {
   #list(connected: Connected): Promise<ServerListing> {
     const signal = AbortSignal.timeout(this.#options.listMs ?? DEFAULT_LIST_MS)
     const { digest } = this.#deps
-    return listServer(connected, { peer: this.name, digest, clientInfo: this.#clientInfo }, signal)
+    const { clientInfo } = this.#world
+    return listServer(connected, { peer: this.name, digest, clientInfo }, signal)
   }
 
   #changed(): void {
@@ -221,10 +251,19 @@ class ServerPeer implements McpPeer {
     for (const listener of this.#listeners) listener()
   }
 
+  /** What the server agreed on is not so any more: it is probed again before the next call. */
+  #renew(session: Session): void {
+    this.#era.broke()
+    for (const instance of this.#instances.all()) {
+      if (instance.connection.current() === session) instance.renew(session)
+    }
+  }
+
   async #call(
     call: OutboundCall,
     exchange: Exchange,
     dispatched: (facts: WireFacts) => void,
+    late: ((outcome: Outcome) => void) | undefined,
   ): Promise<Outcome> {
     const method = methodOf(call.operation)
     if (method === undefined) {
@@ -234,7 +273,7 @@ class ServerPeer implements McpPeer {
     const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now())
     const events = createEventQueue(exchange, () => (this.#droppedEvents += 1))
     try {
-      return await this.#send(call, method, exchange, events, stop.signal, dispatched)
+      return await this.#place({ call, method, exchange, events, stop, dispatched, late })
     } catch (error) {
       if (error instanceof LinkFailure) {
         return judgeFailure(error, { peer: this.name, act: isAct(call) }, stop.reason())
@@ -249,20 +288,35 @@ class ServerPeer implements McpPeer {
     }
   }
 
-  async #send(
-    call: OutboundCall,
-    method: CallMethod,
-    exchange: Exchange,
-    events: EventQueue,
-    signal: AbortSignal,
-    dispatched: (facts: WireFacts) => void,
-  ): Promise<Outcome> {
+  /** On the process or session that serves this principal. */
+  async #place(sending: Sending): Promise<Outcome> {
+    if (await this.#isShared(sending)) return this.#send(this.#instances.shared, sending)
+    const { instance, release } = this.#instances.take(sending.call.principal.id)
+    try {
+      return await this.#send(instance, sending)
+    } finally {
+      release()
+    }
+  }
+
+  async #isShared({ call, stop }: Sending): Promise<boolean> {
+    if (this.#config.stateless === true || call.principal.id === LOCAL.id) return true
+    if (this.#config.server.transport === 'stdio') return false
+    // Over HTTP the modern era keeps no state between requests; a session is somebody's.
+    const { connection } = this.#instances.shared
+    const { facts } = connection.current() ?? (await abortable(connection.get(), stop.signal))
+    return facts.era === 'modern'
+  }
+
+  async #send({ connection, offer }: Instance, sending: Sending): Promise<Outcome> {
+    const { call, stop } = sending
     for (let attempt = 1; ; attempt += 1) {
-      const connected = await abortable(this.#connection.get(), signal)
+      const session = await abortable(connection.get(), stop.signal)
       try {
-        const refusal = await this.#offer.refusal(connected, call, signal)
+        const refusal = await offer.refusal(session, call, stop.signal)
         if (refusal !== undefined) return refusal
-        return await this.#sendOn(connected, call, method, exchange, events, signal, dispatched)
+        const annotated = offer.paramHeaders(call.route.capability)
+        return await sendCall(this.#world, session, sending, annotated)
       } catch (error) {
         // The link ended between its choice and the send: nothing left, so a fresh one may be tried.
         const unsent = error instanceof LinkFailure && error.reason === 'broken' && !error.sent
@@ -270,47 +324,6 @@ class ServerPeer implements McpPeer {
       }
     }
   }
-
-  async #sendOn(
-    { link, facts }: Connected,
-    call: OutboundCall,
-    method: CallMethod,
-    exchange: Exchange,
-    events: EventQueue,
-    signal: AbortSignal,
-    dispatched: (facts: WireFacts) => void,
-  ): Promise<Outcome> {
-    const id = link.nextId()
-    const { can } = exchange
-    const { params, ours } = buildRequest(call, method, facts, can, this.#clientInfo, id)
-    const annotated = this.#offer.paramHeaders(call.route.capability)
-    const answer = await link.request({
-      id,
-      method: method.method,
-      params,
-      name: call.route.capability,
-      followRedirect: false,
-      ...(annotated === undefined || method.method !== 'tools/call'
-        ? {}
-        : { paramHeaders: paramHeaderValues(annotated, call.arguments.value()) }),
-      signal,
-      onSend: () =>
-        dispatched({
-          wireId: String(id),
-          revision: facts.revision,
-          ours,
-          theirs: facts.capabilities,
-        }),
-      onNotification: (notification) => events.push(notification, facts.revision),
-    })
-    return judgeAnswer(answer, { peer: this.name, facts, can, act: isAct(call) })
-  }
-}
-
-/** Whether it may have effects, as far as the peer's own word is believed. */
-function isAct({ operation, route }: OutboundCall): boolean {
-  if (operation === 'read' || operation === 'prompt') return false
-  return !(route.trusted && route.hints.readOnly === true)
 }
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */
@@ -318,34 +331,4 @@ function endpointText({ server }: McpPeerConfig): string {
   if (server.transport === 'http') return `http ${server.url}`
   const { command, args, cwd } = server
   return `stdio ${JSON.stringify([command, ...args])}${cwd === undefined ? '' : ` in ${cwd}`}`
-}
-
-interface Stop {
-  readonly signal: AbortSignal
-  reason(): StopReason | undefined
-  release(): void
-}
-
-/** The caller's signal and this attempt's deadline as one. */
-function watchStop(exchange: Exchange, leftMs: number): Stop {
-  const controller = new AbortController()
-  let late = false
-  const abort = (): void => controller.abort()
-  const timer = setTimeout(
-    () => {
-      late = true
-      abort()
-    },
-    Math.max(0, Math.min(leftMs, LONGEST_TIMER_MS)),
-  )
-  if (exchange.signal.aborted) abort()
-  exchange.signal.addEventListener('abort', abort, { once: true })
-  return {
-    signal: controller.signal,
-    reason: () => exchange.stopReason() ?? (late ? 'deadline' : undefined),
-    release: () => {
-      clearTimeout(timer)
-      exchange.signal.removeEventListener('abort', abort)
-    },
-  }
 }

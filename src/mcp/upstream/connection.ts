@@ -6,24 +6,27 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Connected } from './connect.ts'
-import type { Agreement } from './link.ts'
 import { LinkFailure } from './link.ts'
 
-export interface ConnectionOptions {
-  /** Opens and agrees. @param remembered what the last connection agreed on. */
-  readonly connect: (signal: AbortSignal, remembered: Agreement | undefined) => Promise<Connected>
+export interface ConnectionOptions<C extends Connected> {
+  /** Opens and agrees. */
+  readonly connect: (signal: AbortSignal) => Promise<C>
   /** Milliseconds that only grow. */
   readonly monotonic: () => number
   /** Told of every connection but the first: what is offered may have changed. */
   readonly onReconnected: () => void
 }
 
-export interface Connection {
+export interface Connection<C extends Connected> {
   /** The connection, made if there is none. @throws LinkFailure when it cannot be made. */
-  get(): Promise<Connected>
-  current(): Connected | undefined
+  get(): Promise<C>
+  current(): C | undefined
   /** Why the last attempt failed or the last connection ended; undefined while connected. */
   problem(): string | undefined
+  /** Takes this connection out of use, for calls to come: what it agreed on is not so any more. Whoever retires it closes it. */
+  retire(connected: C): void
+  /** Ends the present connection and any pause after failures, and connects. @throws LinkFailure */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
@@ -35,33 +38,52 @@ const PATIENCE_MS = 1_000
 const HEALTHY_MS = 10_000
 
 /** Makes the keeper; connects nothing yet. */
-export function createConnection(options: ConnectionOptions): Connection {
+export function createConnection<C extends Connected>(
+  options: ConnectionOptions<C>,
+): Connection<C> {
   return new KeptConnection(options)
 }
 
-class KeptConnection implements Connection {
-  readonly #options: ConnectionOptions
+class KeptConnection<C extends Connected> implements Connection<C> {
+  readonly #options: ConnectionOptions<C>
   readonly #closing = new AbortController()
-  #current: Connected | undefined
-  #connecting: Promise<Connected> | undefined
-  #remembered: Agreement | undefined
+  #current: C | undefined
+  #connecting: Promise<C> | undefined
+  #before = false
   #problem: string | undefined
   #failures = 0
   #retryAt = 0
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions<C>) {
     this.#options = options
   }
 
-  current(): Connected | undefined {
+  current(): C | undefined {
     return this.#current
   }
 
   problem(): string | undefined {
-    return this.#problem
+    if (this.#problem === undefined || this.#failures < 2) return this.#problem
+    const left = Math.ceil((this.#retryAt - this.#options.monotonic()) / 1000)
+    const next = left > 0 ? `not tried again for ${left} s` : 'tried again when it is next used'
+    return `${this.#problem} (failed ${this.#failures} times in a row; ${next})`
   }
 
-  get(): Promise<Connected> {
+  retire(connected: C): void {
+    if (this.#current === connected) this.#current = undefined
+  }
+
+  async restart(): Promise<void> {
+    const connected = this.#current
+    this.#current = undefined
+    this.#failures = 0
+    this.#retryAt = 0
+    this.#problem = undefined
+    await connected?.link.close()
+    await this.get()
+  }
+
+  get(): Promise<C> {
     if (this.#current !== undefined) return Promise.resolve(this.#current)
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
@@ -76,21 +98,19 @@ class KeptConnection implements Connection {
     await connected?.link.close()
   }
 
-  async #connect(): Promise<Connected> {
+  async #connect(): Promise<C> {
     await this.#pause()
     if (this.#closing.signal.aborted) throw new LinkFailure('unreachable', false, 'it was closed')
-    const again = this.#remembered !== undefined
-    let connected: Connected
+    let connected: C
     try {
-      connected = await this.#options.connect(this.#closing.signal, this.#remembered)
+      connected = await this.#options.connect(this.#closing.signal)
     } catch (error) {
-      // A remembered era may be out of date: the next attempt asks afresh.
-      this.#remembered = undefined
       const failure = asFailure(error)
       this.#fail(failure.message)
       throw failure
     }
-    this.#remembered = connected.facts
+    const again = this.#before
+    this.#before = true
     this.#current = connected
     this.#problem = undefined
     const since = this.#options.monotonic()
@@ -99,7 +119,7 @@ class KeptConnection implements Connection {
     return connected
   }
 
-  #lose(connected: Connected, ended: LinkFailure, since: number): void {
+  #lose(connected: C, ended: LinkFailure, since: number): void {
     if (this.#current !== connected) return
     this.#current = undefined
     if (this.#options.monotonic() - since >= HEALTHY_MS) this.#failures = 0

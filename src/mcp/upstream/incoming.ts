@@ -21,7 +21,7 @@ import type { AnswerRequest, ReplyToServer } from './link.ts'
 /** Open at once on one link. What asks beyond that is refused, so that it cannot fill our memory. */
 const MOST_OPEN = 64
 /** Largest request, bytes. */
-const MOST_BYTES = 1024 * 1024
+const MOST_BYTES = 4 * 1024 * 1024
 
 export interface Incoming {
   /** Takes a request. @param answer left out: only a ping is answered. @param reply sends the complete message. */

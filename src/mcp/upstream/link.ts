@@ -37,6 +37,8 @@ export interface LinkRequest {
   readonly onNotification?: (notification: RpcNotification) => void | Promise<void>
   /** Answers requests of the server that came within this one: on its event stream. On stdio nothing tells whose they are. */
   readonly onRequest?: AnswerRequest
+  /** Told of the answer that came after this request was aborted. Links that close what they abort never hear one. */
+  readonly onLate?: (answer: RpcResult | RpcError) => void
 }
 
 /**
@@ -65,8 +67,10 @@ export interface Link {
    * agreement. Left out where they come of themselves.
    *
    * @param onGap told when such messages may have been missed.
+   * @param expected the server declares something that would come so. Where nothing is, only a
+   *   session is a reason to ask. Default false.
    */
-  hear?(onGap: () => void): void
+  hear?(onGap: () => void, expected?: boolean): void
   /** Whether messages that belong to no request would arrive now. Left out: always. */
   hears?(): boolean
   /** Resolves when this link can serve no more (process ended, session lost), with the reason. */

@@ -9,7 +9,7 @@
  *   reads it is `failed` and counts as having run.
  */
 import { refused, type Outcome } from '../../core/words/outcome.ts'
-import type { CallerCan, Question, QuestionKind } from '../../core/words/question.ts'
+import type { CallerCan, Question } from '../../core/words/question.ts'
 import type { StopReason } from '../../core/ports/upstream.ts'
 import { readResultHead } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
@@ -17,10 +17,11 @@ import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
 import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
 import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { findMember, readString, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
+import { findMember, scanObject, sliceOf, textOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
 import type { PeerFacts } from './connect.ts'
 import type { LinkFailure } from './link.ts'
+import { canBear, readQuestion } from './questions.ts'
 import { sealState } from './request.ts'
 
 /** Codes that say the message was refused before any work. */
@@ -173,7 +174,8 @@ function judgeQuestions(
   }
   const questions: Question[] = []
   for (const member of requests === undefined ? [] : scanObject(bytes, requests.value)) {
-    const question = readQuestion(bytes, member, facts.revision)
+    const own = member.type === 'object' ? sliceOf(bytes, member.value) : undefined
+    const question = own && readQuestion(own, member.key, facts.revision)
     if (question === undefined || !canBear(can, question.kind)) {
       return violation(peer, 'it asks a kind of question that was not declared')
     }
@@ -181,36 +183,4 @@ function judgeQuestions(
   }
   const sealed = sealState(state === undefined ? undefined : textOf(bytes, state.value))
   return { state: 'input_required', handle: { peer, kind: 'mcp_state', sealed }, questions, native }
-}
-
-function readQuestion(bytes: Uint8Array, member: Member, revision: string): Question | undefined {
-  if (member.type !== 'object') return undefined
-  const own = sliceOf(bytes, member.value)
-  const members = scanObject(own, undefined, { validated: true, allowDuplicates: true })
-  const method = findMember(members, 'method')
-  const params = findMember(members, 'params')
-  const asked =
-    params?.type === 'object' ? (readValue(own, params.value) as Record<string, unknown>) : {}
-  const kind = kindOf(method?.type === 'string' ? readString(own, method.value) : '', asked.mode)
-  if (kind === undefined) return undefined
-  const text = typeof asked.message === 'string' ? asked.message : ''
-  return { kind, key: member.key, text, native: mcpNative(own, revision) }
-}
-
-function kindOf(method: string, mode: unknown): QuestionKind | undefined {
-  switch (method) {
-    case 'elicitation/create':
-      return mode === 'url' ? 'url' : 'form'
-    case 'sampling/createMessage':
-      return 'sampling'
-    case 'roots/list':
-      return 'roots'
-    default:
-      return undefined
-  }
-}
-
-function canBear(can: CallerCan, kind: QuestionKind): boolean {
-  // MCP has no question of text alone.
-  return kind !== 'text' && can[kind]
 }

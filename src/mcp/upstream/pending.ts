@@ -16,8 +16,12 @@ interface Open {
   readonly reject: (failure: LinkFailure) => void
 }
 
+/** Aborted requests whose late answers are still known as such; the oldest is forgotten first. */
+const MOST_ABORTED = 256
+
 export class Pending {
   readonly #open = new Map<string, Open>()
+  readonly #aborted = new Map<string, NonNullable<LinkRequest['onLate']>>()
   #stray = 0
   #nonConforming = 0
 
@@ -40,7 +44,7 @@ export class Pending {
   answer(message: RpcResult | RpcError): boolean {
     const open = message.id === undefined ? undefined : this.#take(message.id)
     if (open === undefined) {
-      this.#stray += 1
+      if (!this.#tellLate(message)) this.#stray += 1
       return false
     }
     open.resolve(message)
@@ -52,6 +56,19 @@ export class Pending {
     const open = typeof id === 'number' ? this.#takeNumber(id) : this.#take(id)
     open?.reject(failure)
     return open !== undefined
+  }
+
+  /** Ends one request for its caller; what is answered all the same is its late answer. */
+  abort(id: number, failure: LinkFailure): boolean {
+    const open = this.#takeNumber(id)
+    if (open === undefined) return false
+    if (open.request.onLate !== undefined) {
+      const [oldest] = this.#aborted.keys()
+      if (oldest !== undefined && this.#aborted.size >= MOST_ABORTED) this.#aborted.delete(oldest)
+      this.#aborted.set(String(id), open.request.onLate)
+    }
+    open.reject(failure)
+    return true
   }
 
   /** Ends all. @param failureOf makes each one's failure. */
@@ -77,6 +94,14 @@ export class Pending {
     }
     const listening = [...this.#open.values()].filter((open) => open.request.onNotification)
     return listening.length === 1 ? listening[0]!.request : undefined
+  }
+
+  #tellLate(message: RpcResult | RpcError): boolean {
+    const key = message.id?.value ?? ''
+    const late = this.#aborted.get(key)
+    this.#aborted.delete(key)
+    late?.(message)
+    return late !== undefined
   }
 
   #take(id: RpcId): Open | undefined {

@@ -5,11 +5,18 @@
  * @source MCP 2026-07-28, server features; basic, _meta and multi round-trip requests.
  */
 import type { OutboundCall } from '../../core/words/call.ts'
-import type { Answer, CallerCan } from '../../core/words/question.ts'
 import { hopParams, type Hop } from '../wire/codec.ts'
-import { PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
-import { encodeJson, findMember, scanObject, setMembers, type Changes } from '../wire/spans.ts'
+import { MODERN_META, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
+import {
+  encodeJson,
+  findMember,
+  readString,
+  scanObject,
+  setMembers,
+  type Changes,
+} from '../wire/spans.ts'
 import type { PeerFacts } from './connect.ts'
+import { answerBytes } from './questions.ts'
 
 /** A method of MCP that core's operations map to. */
 export interface CallMethod {
@@ -18,11 +25,11 @@ export interface CallMethod {
   readonly key: 'name' | 'uri'
 }
 
-/** What a call becomes on the wire. */
-export interface BuiltRequest {
-  readonly params: Uint8Array
-  /** Declared to the peer in this request; `{}` for a legacy peer, to which nothing is declared. */
-  readonly ours: Readonly<Record<string, unknown>>
+/** What the caller's own `_meta` asks of the peer. */
+export interface Wishes {
+  readonly progress: boolean
+  /** The least severe log message that is wanted; none when left out. */
+  readonly logLevel?: string
 }
 
 /** @returns undefined for operations that MCP servers do not have. */
@@ -44,40 +51,40 @@ export function methodOf(operation: OutboundCall['operation']): CallMethod | und
  * Builds the params.
  *
  * Members that belong to a round trip or a task of the caller's own hop never pass: `inputResponses`
- * and `requestState` come from the continuation alone, `task` (2025-11-25) is dropped.
+ * and `requestState` come from the continuation alone and go to modern peers alone, `task`
+ * (2025-11-25) is dropped.
  *
- * @param id the wire id, also the progress token when the caller asked for progress.
+ * @param ours declared to a modern peer in this request.
+ * @param token the progress token, when the caller asked for progress.
  * @throws JsonFault when the caller's params are unsound.
  */
 export function buildRequest(
   call: OutboundCall,
   { key }: CallMethod,
   facts: PeerFacts,
-  can: CallerCan,
+  ours: Readonly<Record<string, unknown>>,
   clientInfo: Uint8Array,
-  id: number,
-): BuiltRequest {
-  const from = call.native.bytes
-  const ours = facts.era === 'modern' ? declared(can) : {}
-  const token = wantsProgress(from) ? { progressToken: id } : {}
-  const hop: Hop =
-    facts.era === 'modern'
-      ? {
-          era: 'modern',
-          protocolVersion: facts.revision,
-          clientCapabilities: encodeJson(ours),
-          clientInfo,
-          ...token,
-        }
-      : { era: 'legacy', ...token }
+  token: number | undefined,
+): Uint8Array {
+  const progressToken = token === undefined ? {} : { progressToken: token }
+  const modern = facts.era === 'modern'
+  const hop: Hop = modern
+    ? {
+        era: 'modern',
+        protocolVersion: facts.revision,
+        clientCapabilities: encodeJson(ours),
+        clientInfo,
+        ...progressToken,
+      }
+    : { era: 'legacy', ...progressToken }
   const changes: Changes = {
     [key]: encodeJson(call.route.capability),
     task: undefined,
     inputResponses: undefined,
     requestState: undefined,
-    ...continued(call),
+    ...(modern ? continued(call) : {}),
   }
-  return { params: hopParams(from, hop, changes), ours }
+  return hopParams(call.native.bytes, hop, changes)
 }
 
 /** A handle for a peer's `requestState`: its JSON text, or nothing when the peer gave none. */
@@ -97,27 +104,14 @@ function continued({ continuation }: OutboundCall): Changes {
   }
 }
 
-/** The bare result object as the caller gave it, else one made from the plain form. */
-function answerBytes({ native, action, data, text }: Answer): Uint8Array {
-  if (native?.protocol === 'mcp') return native.bytes
-  const content = data ?? (text === undefined ? undefined : { text })
-  return encodeJson(action === 'accept' && content !== undefined ? { action, content } : { action })
-}
-
-function declared(can: CallerCan): Record<string, unknown> {
-  const elicitation = { ...(can.form ? { form: {} } : {}), ...(can.url ? { url: {} } : {}) }
-  return {
-    ...(can.form || can.url ? { elicitation } : {}),
-    ...(can.sampling ? { sampling: {} } : {}),
-    ...(can.roots ? { roots: {} } : {}),
-  }
-}
-
-/** Progress nobody asked for would only cost the peer work. */
-function wantsProgress(params: Uint8Array): boolean {
+/** Reads what the caller wants besides the result. Progress nobody asked for would only cost the peer work. */
+export function readWishes(params: Uint8Array): Wishes {
   const meta = findMember(scanObject(params), '_meta')
-  if (meta?.type !== 'object') return false
-  return (
-    findMember(scanObject(params, meta.value, { validated: true }), PROGRESS_TOKEN) !== undefined
-  )
+  if (meta?.type !== 'object') return { progress: false }
+  const members = scanObject(params, meta.value, { validated: true })
+  const level = findMember(members, MODERN_META.logLevel)
+  return {
+    progress: findMember(members, PROGRESS_TOKEN) !== undefined,
+    ...(level?.type === 'string' ? { logLevel: readString(params, level.value) } : {}),
+  }
 }

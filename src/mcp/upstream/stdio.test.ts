@@ -432,14 +432,14 @@ describe('stopping', () => {
   })
 })
 
-test('a legacy server may ping; what it asks beyond that is refused since nothing was declared', async () => {
+test('a legacy server may ping; what its caller cannot be asked is declined, what nobody declared unknown', async () => {
   const peer = openPeer(
     inlineServer(`
       let call, seen = []
       serve({
-        'tools/call': (m) => { call = m; send({ id: 'p', method: 'ping' }); send({ id: 'r', method: 'roots/list' }) },
+        'tools/call': (m) => { call = m; send({ id: 'p', method: 'ping' }); send({ id: 'r', method: 'roots/list' }); send({ id: 't', method: 'tasks/list' }) },
         '*': () => {},
-        undefined: (m) => { seen.push(m); if (seen.length === 2) answer(call, { content: [], seen }) },
+        undefined: (m) => { seen.push(m); if (seen.length === 3) answer(call, { content: [], seen }) },
       })
     `),
     { probeMs: 100 },
@@ -447,7 +447,8 @@ test('a legacy server may ping; what it asks beyond that is refused since nothin
   expect(valueOf((await makeCall(peer, 'pay')).outcome)).toMatchObject({
     seen: [
       { id: 'p', result: {} },
-      { id: 'r', error: { code: -32601 } },
+      { id: 'r', error: { code: -1 } },
+      { id: 't', error: { code: -32601 } },
     ],
   })
 })

@@ -9,28 +9,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   createId,
-  encodeError,
   encodeNotification,
   encodeRequest,
-  encodeResult,
   parseMessage,
   type RpcFault,
   type RpcNotification,
   type RpcRequest,
 } from '../wire/json-rpc.ts'
 import { JsonFault } from '../wire/json-fault.ts'
-import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
+import { createIncoming } from './incoming.ts'
 import { createLineSplitter } from './lines.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
-import type { LinkListener, LinkRequest } from './link.ts'
+import type { AnswerRequest, LinkListener, LinkOptions, LinkRequest } from './link.ts'
 import { Pending } from './pending.ts'
 import type { ServerProcess } from './supervise.ts'
-
-export interface StdioOptions {
-  /** Longest line, bytes, default 64 MiB. */
-  readonly maxBytes?: number
-}
 
 const NOISE_SAMPLES = 10
 const NOISE_SAMPLE_CHARACTERS = 200
@@ -45,9 +38,9 @@ const NEWLINE = Uint8Array.of(0x0a)
 export function createStdioLink(
   server: ServerProcess,
   listener: LinkListener,
-  options: StdioOptions = {},
+  options: LinkOptions = {},
 ): Link {
-  return new StdioLink(server, listener, options.maxBytes ?? DEFAULT_MAX_BYTES)
+  return new StdioLink(server, listener, options)
 }
 
 class StdioLink implements Link {
@@ -55,7 +48,9 @@ class StdioLink implements Link {
   readonly ended: Promise<LinkFailure>
   readonly #server: ServerProcess
   readonly #listener: LinkListener
+  readonly #onStray: AnswerRequest | undefined
   readonly #pending = new Pending()
+  readonly #incoming = createIncoming()
   readonly #noiseSample: string[] = []
   #noise = 0
   #lastId = 0
@@ -63,9 +58,11 @@ class StdioLink implements Link {
   #over: LinkFailure | undefined
   #end: (failure: LinkFailure) => void = () => {}
 
-  constructor(server: ServerProcess, listener: LinkListener, maxBytes: number) {
+  constructor(server: ServerProcess, listener: LinkListener, options: LinkOptions) {
+    const { maxBytes = DEFAULT_MAX_BYTES, onStray } = options
     this.#server = server
     this.#listener = listener
+    this.#onStray = onStray
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -139,7 +136,7 @@ class StdioLink implements Link {
 
   #abort(request: LinkRequest): void {
     const failure = new LinkFailure('aborted', true, 'canceled after sending')
-    if (!this.#pending.fail(request.id, failure)) return
+    if (!this.#pending.abort(request.id, failure)) return
     // `initialize` must not be canceled; the process is ended instead by whoever gave up on it.
     if (request.method === 'initialize') return
     this.#write(
@@ -193,16 +190,17 @@ class StdioLink implements Link {
       void owner.onNotification?.(notification)
       return
     }
+    if (notification.method === 'notifications/cancelled') {
+      return this.#incoming.withdraw(notification)
+    }
     this.#listener(notification)
   }
 
-  /** Requests to us exist in the session revisions only; we declared nothing but can be pinged. */
+  /** Requests to us exist in the session revisions only. None says which call it came from. */
   #readRequest(request: RpcRequest): void {
     // What asks without reading is not answered into memory of ours.
     if (this.#agreement?.era === 'modern' || this.#congested()) return this.#pending.addStray()
-    if (request.method === 'ping') return this.#write(encodeResult(request.id, encodeJson({})))
-    const message = `${request.method} is not supported: this client declared no such capability`
-    this.#write(encodeError(request.id, { code: RPC_ERRORS.methodNotFound, message }))
+    this.#incoming.take(request, this.#onStray, (message) => this.#write(message))
   }
 
   /** A broken answer to something we asked fails that request; everything else is noise. */
@@ -229,6 +227,7 @@ class StdioLink implements Link {
   #finish(how: string): void {
     if (this.#over !== undefined) return
     this.#over = new LinkFailure('broken', true, `the server process ${how}`)
+    this.#incoming.end()
     this.#pending.failAll(() => new LinkFailure('broken', true, `the server process ${how}`))
     this.#end(this.#over)
   }

@@ -1,0 +1,96 @@
+/**
+ * One process or one session of a server, and what is true of it alone: its connection, and what it
+ * has shown. Several of them are several states; nothing of one is believed of another.
+ */
+import type { Asks, MayAsk } from './asks.ts'
+import { createAsks } from './asks.ts'
+import { connect, type Connected, type ConnectOptions } from './connect.ts'
+import { createConnection, type Connection } from './connection.ts'
+import { declareAtStart } from './declare.ts'
+import { type AnswerRequest, type Link, LinkFailure, type LinkListener } from './link.ts'
+import type { ServerListing } from './list.ts'
+import { type CapabilityLock, driftFrom } from './lock.ts'
+import { createOffer, type Offer, type OfferOptions } from './offer.ts'
+import { createSession, type Session } from './session.ts'
+
+export interface InstanceDeps {
+  readonly peer: string
+  openLink(listener: LinkListener, onStray: AnswerRequest): Promise<Link>
+  readonly connect: Omit<ConnectOptions, 'declare'>
+  readonly may: MayAsk
+  readonly lock: CapabilityLock
+  readonly offer: OfferOptions
+  /** Lists the server. @throws LinkFailure */
+  list(connected: Connected): Promise<ServerListing>
+  /** What this one offers may have changed: it said so, or it was reached anew. */
+  onChanged(): void
+  /** A listing made for a call is not what was offered before. */
+  onDifferent(): void
+  /** Told of every other message that belongs to no request. */
+  readonly onMessage: LinkListener
+}
+
+export interface Instance {
+  readonly connection: Connection<Session>
+  readonly offer: Offer
+  /** What its server agreed on is not so any more: it is asked anew before the next call. */
+  renew(session: Session): void
+}
+
+const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/
+
+/** Makes an instance; starts and sends nothing until its connection is asked for. */
+export function createInstance(deps: InstanceDeps): Instance {
+  const offer = createOffer(
+    {
+      peer: deps.peer,
+      list: deps.list,
+      monotonic: () => performance.now(),
+      onDifferent: deps.onDifferent,
+    },
+    deps.offer,
+  )
+  const listener: LinkListener = (notification) => {
+    if (!LIST_CHANGED.test(notification.method)) return deps.onMessage(notification)
+    offer.outdate()
+    deps.onChanged()
+  }
+  const connection = createConnection<Session>({
+    connect: (signal) => open(deps, listener, signal),
+    monotonic: () => performance.now(),
+    onReconnected: deps.onChanged,
+  })
+  return {
+    connection,
+    offer,
+    renew(session) {
+      connection.retire(session)
+      session.retire()
+    },
+  }
+}
+
+async function open(
+  deps: InstanceDeps,
+  listener: LinkListener,
+  signal: AbortSignal,
+): Promise<Session> {
+  const asks: Asks = createAsks(deps.may)
+  let declared: Session['declared'] = {}
+  const connected = await connect(
+    () => deps.openLink(listener, asks.onStray),
+    {
+      ...deps.connect,
+      declare: (revision) => (declared = declareAtStart(deps.may, revision)),
+    },
+    signal,
+  )
+  const { link, facts } = connected
+  asks.agreed(facts.revision)
+  const drift = driftFrom(deps.lock, facts.capabilities)
+  if (drift !== undefined) {
+    await link.close()
+    throw new LinkFailure('unreachable', false, drift)
+  }
+  return createSession(connected, asks, facts.era === 'modern' ? {} : declared)
+}

@@ -1,0 +1,113 @@
+/**
+ * The one send of a call on one connection: its request, what comes back meanwhile, its outcome.
+ *
+ * Which connection that is, and whether the call may go out on it, was decided before.
+ */
+import type { Exchange, WireFacts } from '../../core/ports/upstream.ts'
+import type { OutboundCall } from '../../core/words/call.ts'
+import type { Outcome } from '../../core/words/outcome.ts'
+import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
+import type { MayAsk } from './asks.ts'
+import { declareFor, narrow } from './declare.ts'
+import type { EventQueue } from './events.ts'
+import { judgeAnswer } from './outcome.ts'
+import { buildRequest, type CallMethod, readWishes } from './request.ts'
+import type { Begun, Session } from './session.ts'
+import type { Stop } from './stop.ts'
+
+/** A call on its way. */
+export interface Sending {
+  readonly call: OutboundCall
+  readonly method: CallMethod
+  readonly exchange: Exchange
+  readonly events: EventQueue
+  readonly stop: Stop
+  readonly dispatched: (facts: WireFacts) => void
+  readonly late: ((outcome: Outcome) => void) | undefined
+}
+
+export interface SendWorld {
+  readonly peer: string
+  readonly may: MayAsk
+  /** JSON bytes of the Implementation that we are. */
+  readonly clientInfo: Uint8Array
+  /** Told of an answer that says that the server does not speak the revision any more. */
+  onOtherRevision(session: Session): void
+}
+
+/** Whether it may have effects, as far as the peer's own word is believed. */
+export function isAct({ operation, route }: OutboundCall): boolean {
+  if (operation === 'read' || operation === 'prompt') return false
+  return !(route.trusted && route.hints.readOnly === true)
+}
+
+/** Sends it and waits for the outcome. @throws LinkFailure, JsonFault */
+export async function sendCall(
+  world: SendWorld,
+  session: Session,
+  sending: Sending,
+  annotated: readonly ParamHeader[] | undefined,
+): Promise<Outcome> {
+  const { call, exchange, stop } = sending
+  const wishes = readWishes(call.native.bytes)
+  const begun = session.begin(
+    { principal: call.principal.id, exchange, hold: () => stop.hold() },
+    wishes.logLevel,
+  )
+  try {
+    await begun.ready
+    return await requestCall(world, session, sending, {
+      begun,
+      progress: wishes.progress,
+      annotated,
+    })
+  } finally {
+    begun.end()
+  }
+}
+
+async function requestCall(
+  world: SendWorld,
+  session: Session,
+  { call, method, exchange, events, stop, dispatched, late }: Sending,
+  more: {
+    readonly begun: Begun
+    readonly progress: boolean
+    readonly annotated: readonly ParamHeader[] | undefined
+  },
+): Promise<Outcome> {
+  const { link, facts } = session
+  const { peer, may, clientInfo } = world
+  const id = link.nextId()
+  const can = narrow(exchange.can, may)
+  const ours = facts.era === 'modern' ? declareFor(can, may) : session.declared
+  const asked = { peer, facts, can, act: isAct(call) }
+  const params = buildRequest(call, method, facts, ours, clientInfo, more.progress ? id : undefined)
+  const answer = await link.request({
+    id,
+    method: method.method,
+    params,
+    name: call.route.capability,
+    followRedirect: false,
+    ...(more.annotated === undefined || method.method !== 'tools/call'
+      ? {}
+      : { paramHeaders: paramHeaderValues(more.annotated, call.arguments.value()) }),
+    signal: stop.signal,
+    onSend: () => {
+      const { revision, capabilities } = facts
+      dispatched({ wireId: String(id), revision, ours, theirs: capabilities })
+    },
+    onNotification: (notification) => events.push(notification, facts.revision),
+    onRequest: more.begun.onRequest,
+    ...(late === undefined ? {} : { onLate: (answered) => late(judgeAnswer(answered, asked)) }),
+  })
+  if (saysOtherRevision(answer)) world.onOtherRevision(session)
+  return judgeAnswer(answer, asked)
+}
+
+/** It was refused before any work, and what the connection agreed on does not hold. */
+function saysOtherRevision(answer: RpcResult | RpcError): boolean {
+  return answer.kind === 'error' && answer.code === RPC_ERRORS.unsupportedProtocolVersion
+}

@@ -1,0 +1,76 @@
+/**
+ * A connection in use: which calls are open on it, what the server asks within them, and the log level
+ * they want. One that was taken out of use closes when its last call has ended.
+ */
+import { encodeJson } from '../wire/spans.ts'
+import type { Asks, OpenCall } from './asks.ts'
+import type { Connected } from './connect.ts'
+import type { AnswerRequest } from './link.ts'
+import { createLogLevel } from './log-level.ts'
+
+export interface Session extends Connected {
+  /** Declared to the server when the session began; nothing to a modern one, which is told on each request. */
+  readonly declared: Readonly<Record<string, unknown>>
+  /** A call begins. @param logLevel the least severe log that it wants. */
+  begin(call: OpenCall, logLevel: string | undefined): Begun
+  /** No call begins any more. */
+  retire(): void
+}
+
+/** A call that is open on a session. */
+export interface Begun {
+  /** Resolves when the server knows the log level. Never rejects. */
+  readonly ready: Promise<void>
+  readonly onRequest: AnswerRequest
+  end(): void
+}
+
+/** How long a call waits for the server to change its log level, milliseconds. */
+const LEVEL_MS = 2_000
+
+/** Makes the session of a connection. */
+export function createSession(
+  connected: Connected,
+  asks: Asks,
+  declared: Session['declared'],
+): Session {
+  const { link, facts } = connected
+  const logs = facts.era === 'legacy' && typeof facts.capabilities['logging'] === 'object'
+  const level = createLogLevel(async (name) => {
+    await link.request({
+      id: link.nextId(),
+      method: 'logging/setLevel',
+      params: encodeJson({ level: name }),
+      followRedirect: false,
+      signal: AbortSignal.timeout(LEVEL_MS),
+    })
+  })
+  let open = 0
+  let retired = false
+  const closeWhenIdle = (): void => {
+    if (retired && open === 0) void link.close().catch(() => {})
+  }
+  return {
+    ...connected,
+    declared,
+    begin(call, logLevel) {
+      open += 1
+      const asked = asks.open(call)
+      const wanted = level.want(logs ? logLevel : undefined)
+      return {
+        ready: wanted.told,
+        onRequest: asked.onRequest,
+        end() {
+          asked.end()
+          wanted.end()
+          open -= 1
+          closeWhenIdle()
+        },
+      }
+    },
+    retire() {
+      retired = true
+      closeWhenIdle()
+    },
+  }
+}
