@@ -85,6 +85,7 @@ export function createScriptedHouse(capabilities: readonly Scripted[]): Scripted
     dispatch: async (call, exchange): Promise<Dispatched> => {
       calls.push(call)
       const callId = `call-${calls.length}`
+      exchange.opened?.(callId)
       const found = capabilities.find((one) => one.exposed === call.route.exposed)
       const outcome = await (found?.run?.(call, exchange, callId) ?? completed({ content: [] }))
       const approvalId = house.approvals[0]
