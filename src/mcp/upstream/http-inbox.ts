@@ -9,6 +9,7 @@ import {
   createId,
   parseMessage,
   type RpcError,
+  type RpcFault,
   type RpcMessage,
   type RpcNotification,
   type RpcRequest,
@@ -45,8 +46,10 @@ export interface OpenRequest {
 
 export interface Inbox {
   open(request: LinkRequest): OpenRequest
-  /** One message of a stream that belongs to no request. */
-  takeStray(data: Uint8Array): Promise<void> | undefined
+  /** One message of a stream that belongs to no request, and is held back for none. */
+  takeStray(data: Uint8Array): void
+  /** Ends all that are open. */
+  failAll(failure: LinkFailure): void
   counts(): ReturnType<Link['counts']>
 }
 
@@ -94,23 +97,27 @@ class LinkInbox implements Inbox {
     }
   }
 
-  takeStray(data: Uint8Array): Promise<void> | undefined {
+  takeStray(data: Uint8Array): void {
     const message = parseMessage(data)
     switch (message.kind) {
       case 'result':
       case 'error':
         this.#pending.answer(message)
-        return undefined
+        return
       case 'notification':
-        if (!isOfRequest(message)) return this.#tell(message)
-        return this.#ownerOf(message)?.onNotification?.(message) ?? undefined
+        if (isOfRequest(message)) void this.#ownerOf(message)?.onNotification?.(message)
+        else this.#tell(message)
+        return
       case 'request':
         this.#answer(message, this.#deps.onStray)
-        return undefined
+        return
       case 'fault':
-        this.#addNoise(message.message)
-        return undefined
+        this.#takeFault(message)
     }
+  }
+
+  failAll(failure: LinkFailure): void {
+    this.#pending.failAll(() => failure)
   }
 
   counts(): ReturnType<Link['counts']> {
@@ -129,14 +136,18 @@ class LinkInbox implements Inbox {
         this.#answer(message, request.onRequest)
         return undefined
       case 'fault':
-        if (message.claimed && message.id?.value === String(request.id)) {
-          const what = `the answer is broken: ${message.message}`
-          this.#pending.fail(request.id, new LinkFailure('unreadable', true, what))
-          return 'settled'
-        }
-        this.#addNoise(message.message)
+        if (message.id?.value !== String(request.id)) this.#addNoise(message.message)
+        else if (this.#takeFault(message)) return 'settled'
         return undefined
     }
+  }
+
+  /** A broken answer to something we asked ends that; everything else is noise. @returns whether it did. */
+  #takeFault({ claimed, id, message }: RpcFault): boolean {
+    const failure = new LinkFailure('unreadable', true, `the answer is broken: ${message}`)
+    if (claimed && id !== undefined && this.#pending.fail(id, failure)) return true
+    this.#addNoise(message)
+    return false
   }
 
   #takeAnswer(message: RpcResult | RpcError, request: LinkRequest): boolean {

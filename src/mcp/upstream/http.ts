@@ -112,8 +112,9 @@ class HttpLink implements Link {
     this.#agreement = agreement
   }
 
-  hear(onGap: () => void): void {
+  hear(onGap: () => void, expected = false): void {
     if (this.#agreement?.era !== 'legacy' || this.#over !== undefined) return
+    if (!expected && this.#session === undefined) return
     this.#stream ??= openGetStream({
       open: ({ lastEventId, onHead, onMark }) =>
         post(this.#dispatcher, {
