@@ -25,7 +25,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
   functions: { folders: ['core'], npm: ['undici'], node: true },
   bridge: { folders: ['core'], typesFrom: ['mcp/wire', 'a2a/wire'], npm: [], node: false },
   models: { folders: ['core'], npm: [], node: false },
-  documents: { folders: ['core', 'mcp/downstream'], npm: ['yaml', 'zod'], node: true },
+  documents: { folders: ['core', 'mcp/downstream'], npm: ['parse5', 'yaml', 'zod'], node: true },
   store: { folders: ['core'], npm: [], node: true },
   gateway: {
     folders: ['core', 'mcp', 'a2a', 'functions', 'bridge', 'models', 'documents', 'store'],
@@ -36,6 +36,7 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       'fastify',
       'ipaddr.js',
       're2js',
+      'smol-toml',
       'undici',
       'yaml',
       'zod',

@@ -1,7 +1,10 @@
 /** `comity docs`: our documents server, over stdio or HTTP. */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { serveDocuments } from '../gateway/serve-documents.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
 import { packageVersion } from '../gateway/compose/version.ts'
+import { userStateDirectory } from '../gateway/config/find-config.ts'
 import { EXIT } from './exit-codes.ts'
 
 const DEFAULT_PORT = 7879
@@ -16,6 +19,7 @@ export async function docs(
     {
       folders,
       version: packageVersion(),
+      keyFile: join(userStateDirectory(process.env, homedir()), 'docs.key'),
       ...(options.as === undefined ? {} : { as: options.as }),
       ...(port === undefined ? {} : { http: { port } }),
     },

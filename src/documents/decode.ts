@@ -4,7 +4,15 @@
  */
 import { z } from 'zod'
 import type { Continuation } from '../core/words/call.ts'
-import type { Language, ReadInput, ReportInput, SearchInput, ToolName } from './contracts.ts'
+import type {
+  AnalyzeInput,
+  Language,
+  ReadAnalysisInput,
+  ReadInput,
+  ReportInput,
+  SearchInput,
+  ToolName,
+} from './contracts.ts'
 import { LANGUAGE_KEY, LANGUAGES, TOOLS } from './contracts.ts'
 
 const LANGUAGE_CONTENT = z.object({ language: z.enum(LANGUAGES) })
@@ -14,6 +22,8 @@ export type DocumentsRequest =
   | { readonly kind: 'search'; readonly input: SearchInput }
   | { readonly kind: 'read'; readonly input: ReadInput }
   | { readonly kind: 'report'; readonly input: ReportInput }
+  | { readonly kind: 'analyze'; readonly input: AnalyzeInput }
+  | { readonly kind: 'read_analysis'; readonly input: ReadAnalysisInput }
 
 /** One thing that is wrong with arguments. */
 export interface Fault {
@@ -40,6 +50,14 @@ export function decodeArguments(
     case 'export_report': {
       const parsed = TOOLS[tool].input.safeParse(args)
       return parsed.success ? { kind: 'report', input: parsed.data } : faultsOf(parsed.error)
+    }
+    case 'analyze_versions': {
+      const parsed = TOOLS[tool].input.safeParse(args)
+      return parsed.success ? { kind: 'analyze', input: parsed.data } : faultsOf(parsed.error)
+    }
+    case 'read_analysis': {
+      const parsed = TOOLS[tool].input.safeParse(args)
+      return parsed.success ? { kind: 'read_analysis', input: parsed.data } : faultsOf(parsed.error)
     }
   }
 }

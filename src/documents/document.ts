@@ -2,15 +2,19 @@
  * A document: one file's bytes as they were read, with what is needed to cite them.
  *
  * Everything here comes from one reading, so text, lines, version and digest always agree, also
- * when the file changes in the next moment.
+ * when the file changes in the next moment. The text is the file's own; of HTML it is what a person
+ * would read, and the lines are of that.
  */
 import type { BigIntStats } from 'node:fs'
 import { constants } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Format } from './header.ts'
-import { parseHeader } from './header.ts'
+import { findDeclarations } from './declarations.ts'
+import type { Format, Header, Unreadable } from './header.ts'
+import { headerOfMeta, parseHeader } from './header.ts'
+import type { Outline, Outlined } from './headings.ts'
 import { findHeadings } from './headings.ts'
+import { readHtml } from './html-text.ts'
 import { findLineStarts } from './lines.ts'
 import type { Audience } from './readers.ts'
 import { digestOf, versionOf } from './versions.ts'
@@ -38,6 +42,8 @@ export interface Document {
   /** ISO string. */
   readonly modifiedAt: string
   readonly text: string
+  /** Headings and beginnings of passages, of formats whose text alone does not show them. */
+  readonly outline?: Outline
   /** Where each line begins; its length is the number of lines. */
   readonly lineStarts: Uint32Array
   readonly audience: Audience
@@ -58,6 +64,9 @@ const MEDIA_TYPES: Readonly<Record<Format, string>> = {
   text: 'text/plain',
   yaml: 'application/yaml',
   json: 'application/json',
+  // What is served is the text read from it, not the HTML.
+  html: 'text/plain',
+  typescript: 'text/x-typescript',
 }
 
 /** The URI of a document: its id with every segment percent-encoded. */
@@ -73,27 +82,45 @@ export async function readDocument(
   const read = await readBytes(found.file)
   if ('reason' in read) return read
   const { bytes, stats } = read
-  const text = decodeText(bytes)
-  if (text === undefined) return { reason: 'it is not valid UTF-8' }
-  const header = parseHeader(found.format, text)
-  if ('reason' in header) return header
+  const source = decodeText(bytes)
+  if (source === undefined) return { reason: 'it is not valid UTF-8' }
+  const content = readContent(found.format, source)
+  if ('reason' in content) return content
+  const { header, text, outline } = content
   const digest = digestOf(bytes)
   const lineStarts = findLineStarts(text)
+  const outlined = { format: found.format, text, lineStarts, ...(outline ? { outline } : {}) }
   const document = {
+    ...outlined,
     id,
     uri: documentUri(id),
-    title: header.title ?? firstHeading(found.format, text, lineStarts) ?? basename(found.path),
+    title: header.title ?? firstHeading(outlined) ?? basename(found.path),
     version: versionOf(header.version, digest),
     digest,
-    format: found.format,
     mediaType: MEDIA_TYPES[found.format],
     bytes: bytes.byteLength,
     modifiedAt: stats.mtime.toISOString(),
-    text,
-    lineStarts,
   }
   const settled = isSettled(stats)
   return { document, readers: header.readers, stamp: stampOf(stats), settled }
+}
+
+function readContent(
+  format: Format,
+  source: string,
+): { readonly header: Header; readonly text: string; readonly outline?: Outline } | Unreadable {
+  if (format === 'html') {
+    const html = readHtml(source)
+    if ('reason' in html) return html
+    const header = headerOfMeta(html.title, html.meta)
+    if ('reason' in header) return header
+    const { text, headings } = html
+    return { header, text, outline: { headings, starts: headings.map(({ line }) => line) } }
+  }
+  const header = parseHeader(format, source)
+  if ('reason' in header) return header
+  if (format !== 'typescript') return { header, text: source }
+  return { header, text: source, outline: findDeclarations(source) }
 }
 
 /** Whether a file is old enough that any further change shows in its stamp. */
@@ -135,7 +162,7 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-function firstHeading(format: Format, text: string, lineStarts: Uint32Array): string | undefined {
-  if (format !== 'markdown') return undefined
-  return findHeadings(format, text, lineStarts).find((heading) => heading.level === 1)?.text
+function firstHeading(outlined: Outlined): string | undefined {
+  if (outlined.format !== 'markdown' && outlined.format !== 'html') return undefined
+  return findHeadings(outlined).find((heading) => heading.level === 1)?.text
 }

@@ -14,6 +14,9 @@ import { mcpNative } from '../mcp/downstream/visit.ts'
 import type { DocumentsAnswer } from './call.ts'
 import type { ReadOutput, SearchOutput, ToolName } from './contracts.ts'
 import { LANGUAGE_KEY, LANGUAGES, TOOLS } from './contracts.ts'
+import { encodeAnalysis, encodeAnalysisPart } from './encode-analysis.ts'
+import { cite } from './cite.ts'
+import type { Prompted } from './prompts.ts'
 import type { Fault } from './decode.ts'
 import type { Document } from './document.ts'
 
@@ -22,6 +25,7 @@ export const PEER = 'documents'
 /** Key under which a refusal says its code. */
 export const REFUSAL_META = 'comity/refusal'
 const REVISION = '2026-07-28'
+const INVALID_PARAMS = -32_602
 
 /** The outcome of a tool's call. @param requestId of the request that is answered. */
 export function encodeAnswer(answer: DocumentsAnswer, requestId: string): Outcome {
@@ -32,6 +36,10 @@ export function encodeAnswer(answer: DocumentsAnswer, requestId: string): Outcom
       return toolResult('read_document', encodePiece(answer, requestId))
     case 'report':
       return toolResult('export_report', { requestId, ...answer.report }, answer.report.report)
+    case 'analysis':
+      return toolResult('analyze_versions', encodeAnalysis(answer, requestId))
+    case 'analysis_part':
+      return toolResult('read_analysis', encodeAnalysisPart(answer, requestId))
     case 'question':
       return encodeQuestion(answer)
     case 'refused':
@@ -45,7 +53,25 @@ export function encodeFaults(tool: ToolName, faults: readonly Fault[]): Outcome 
   return toolRefusal(`bad arguments for ${tool}\n${lines.join('\n')}`, 'bad_arguments')
 }
 
-/** The outcome of reading a document as a resource: its text is the bytes of the file. */
+/**
+ * The outcome of a prompt. Wrong arguments are an error of the request.
+ *
+ * @source MCP 2026-07-28, server, prompts, error handling
+ */
+export function encodePrompt(prompted: Prompted): Outcome {
+  if (!('wrong' in prompted)) return completed({ ...prompted }, false)
+  const error = { code: INVALID_PARAMS, message: prompted.wrong }
+  return {
+    state: 'failed',
+    origin: 'validation',
+    ran: 'no',
+    code: 'bad_arguments',
+    detail: prompted.wrong,
+    native: native(error),
+  }
+}
+
+/** The outcome of reading a document as a resource: of all but HTML its text is the bytes of the file. */
 export function encodeResource(document: Document | undefined, uri: string): Outcome {
   if (document === undefined) {
     return refused('validation', 'unknown_capability', `resource not found: ${uri.slice(0, 500)}`)
@@ -63,7 +89,8 @@ export function resourceDefinition(document: Document): Readonly<Record<string, 
     name: document.id,
     title: document.title,
     mimeType: document.mediaType,
-    size: document.bytes,
+    // What is read is what is counted: of HTML that is the text.
+    size: document.format === 'html' ? Buffer.byteLength(document.text) : document.bytes,
     annotations: { lastModified: document.modifiedAt },
     _meta: resourceMeta(document),
   }
@@ -75,13 +102,22 @@ export function templateDefinition(): Readonly<Record<string, unknown>> {
     uriTemplate: 'docs://{+document}',
     name: 'document',
     title: 'A document',
-    description: 'A document by its id, its segments percent-encoded; the exact text of the file.',
+    description:
+      'A document by its id, its segments percent-encoded; the exact text of the file (of HTML: the text a person would read).',
   }
 }
 
 function resourceMeta(document: Document): Readonly<Record<string, unknown>> {
   const { version, digest, bytes, modifiedAt, lineStarts } = document
-  return { version, digest, size: bytes, lines: lineStarts.length, lastModified: modifiedAt }
+  const { readFrom } = cite(document)
+  return {
+    version,
+    digest,
+    ...(readFrom ? { readFrom } : {}),
+    size: bytes,
+    lines: lineStarts.length,
+    lastModified: modifiedAt,
+  }
 }
 
 function encodeFound(
@@ -114,10 +150,6 @@ function encodePiece(
     text: piece.text,
     truncated: piece.truncated,
   }
-}
-
-function cite({ id, version, digest, uri }: Document) {
-  return { document: id, version, digest, uri }
 }
 
 function encodeQuestion({

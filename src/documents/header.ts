@@ -1,14 +1,15 @@
 /**
  * Headers: what a document says of itself (title, version, readers).
  *
- * Front matter in Markdown, top-level keys in YAML and JSON, nothing in plain text. A header that
+ * Front matter in Markdown, top-level keys in YAML and JSON, `meta` elements in HTML, nothing in plain
+ * text and declarations. A header that
  * cannot be read may hide a `readers` list: such a document is left out, never served to all.
  */
 import { isAlias, isMap, isScalar, parseAllDocuments } from 'yaml'
 import type { Document as YamlDocument, Node } from 'yaml'
 
 /** The formats served, by what their files end with. */
-export type Format = 'markdown' | 'text' | 'yaml' | 'json'
+export type Format = 'markdown' | 'text' | 'yaml' | 'json' | 'html' | 'typescript'
 
 /** What a document says of itself. Absent is not said. */
 export interface Header {
@@ -29,11 +30,12 @@ const MAX_READERS = 1_000
 const MAX_TITLE = 300
 const KEYS = ['title', 'version', 'readers'] as const
 
-/** Reads the header of a document of this format. */
-export function parseHeader(format: Format, text: string): Header | Unreadable {
+/** Reads the header of a document of this format. HTML's stands in its `meta` elements. */
+export function parseHeader(format: Exclude<Format, 'html'>, text: string): Header | Unreadable {
   const content = text.startsWith('\uFEFF') ? text.slice(1) : text
   switch (format) {
     case 'text':
+    case 'typescript':
       return {}
     case 'markdown':
       return parseFrontMatter(content)
@@ -108,6 +110,28 @@ function parseJson(content: string): Header | Unreadable {
 
 function unlessReaders(content: string, reason: string): Header | Unreadable {
   return content.includes('readers') ? { reason: `${reason} and it may name readers` } : {}
+}
+
+/**
+ * The header in the `meta` elements of HTML: `version`, and `readers` separated by commas.
+ *
+ * Several lists of readers are all in force, wherever in the file they stand.
+ */
+export function headerOfMeta(
+  title: string | undefined,
+  meta: readonly { readonly name: string; readonly content: string }[],
+): Header | Unreadable {
+  const version = meta.find(({ name }) => name === 'version')?.content
+  const lists = meta
+    .filter(({ name }) => name === 'readers')
+    .map(({ content }) => content.split(',').flatMap((name) => name.trim() || []))
+  const [first, ...others] = lists
+  const readers = first?.filter((name) => others.every((list) => list.includes(name)))
+  return headerOf({
+    ...(title === undefined ? {} : { title }),
+    ...(version === undefined ? {} : { version }),
+    ...(readers === undefined ? {} : { readers }),
+  })
 }
 
 function headerOf(said: Readonly<Record<string, unknown>>): Header | Unreadable {

@@ -4,7 +4,7 @@ import { findHeadings } from './headings.ts'
 import { findLineStarts } from './lines.ts'
 
 function headingsOf(format: Format, text: string): string[] {
-  return findHeadings(format, text, findLineStarts(text)).map(
+  return findHeadings({ format, text, lineStarts: findLineStarts(text) }).map(
     ({ line, level, text: words }) => `${line} ${'#'.repeat(level)} ${words}`,
   )
 }

@@ -1,8 +1,8 @@
 /**
  * Headings: the outline of a document, with line numbers.
  *
- * Markdown's `#` headings outside front matter and fenced code; of YAML the top-level keys. JSON
- * and plain text have none.
+ * Markdown's `#` headings outside front matter and fenced code; of YAML the top-level keys; of HTML
+ * and declarations what their readers found. JSON and plain text have none.
  */
 import type { Format } from './header.ts'
 import { textOfLines } from './lines.ts'
@@ -16,13 +16,31 @@ export interface Heading {
   readonly text: string
 }
 
-/** Finds a text's headings in order. */
-export function findHeadings(format: Format, text: string, starts: Uint32Array): Heading[] {
+/** What headings are found in. */
+export interface Outlined {
+  readonly format: Format
+  readonly text: string
+  readonly lineStarts: Uint32Array
+  /** Found while the file was read, where the text alone does not show them. */
+  readonly outline?: Outline
+}
+
+/** Headings, and the lines at which a passage begins. */
+export interface Outline {
+  readonly headings: readonly Heading[]
+  readonly starts: readonly number[]
+}
+
+/** Finds a document's headings in order. */
+export function findHeadings({ format, text, lineStarts, outline }: Outlined): readonly Heading[] {
+  if (outline !== undefined) return outline.headings
   switch (format) {
     case 'markdown':
-      return markdownHeadings(text, starts)
+      return markdownHeadings(text, lineStarts)
     case 'yaml':
-      return yamlKeys(text, starts)
+      return yamlKeys(text, lineStarts)
+    case 'html':
+    case 'typescript':
     case 'text':
     case 'json':
       return []

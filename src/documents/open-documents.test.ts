@@ -52,6 +52,11 @@ test('the formats served, wherever they lie, but not hidden folders, packages an
     'docs/e.yml': 'e: 1',
     'docs/f.json': '{}',
     'docs/g.html': 'g',
+    'docs/h.HTM': 'h',
+    'docs/i.d.ts': 'i',
+    'docs/j.d.mts': 'j',
+    'docs/k.ts': 'k',
+    'docs/l.pdf': 'l',
     'docs/.git/h.md': 'h',
     'docs/node_modules/i/i.md': 'i',
     'docs/comity-docs.yaml': 'documents: {}',
@@ -64,6 +69,10 @@ test('the formats served, wherever they lie, but not hidden folders, packages an
     'docs/d.yaml',
     'docs/e.yml',
     'docs/f.json',
+    'docs/g.html',
+    'docs/h.HTM',
+    'docs/i.d.ts',
+    'docs/j.d.mts',
     'docs/sub/B.MARKDOWN',
   ])
 })

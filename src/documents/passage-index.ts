@@ -94,7 +94,8 @@ export function openPassageIndex(): PassageIndex {
     const table = tableFor(document.audience)
     const { text, lineStarts } = document
     const rows: number[] = []
-    for (const lines of findPassages(text, lineStarts, document.format === 'markdown')) {
+    const begins = document.format === 'markdown' ? 'markdown' : (document.outline?.starts ?? [])
+    for (const lines of findPassages(text, lineStarts, begins)) {
       const terms = termsOf(textOfLines(text, lineStarts, lines))
       lastRow++
       table.insert.run(lastRow, terms.join(' '))

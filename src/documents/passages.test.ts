@@ -2,10 +2,8 @@ import { expect, test } from 'vitest'
 import { findLineStarts } from './lines.ts'
 import { findPassages } from './passages.ts'
 
-function passagesOf(text: string, markdown = true): string[] {
-  return findPassages(text, findLineStarts(text), markdown).map(
-    ({ start, end }) => `${start}-${end}`,
-  )
+function passagesOf(text: string, begins: 'markdown' | readonly number[] = 'markdown'): string[] {
+  return findPassages(text, findLineStarts(text), begins).map(({ start, end }) => `${start}-${end}`)
 }
 
 test('a heading begins a passage, blank lines at its ends are not part of it', () => {
@@ -13,7 +11,11 @@ test('a heading begins a passage, blank lines at its ends are not part of it', (
 })
 
 test('a "#" is a comment where the file is not Markdown', () => {
-  expect(passagesOf('# one\na: 1\n# two\nb: 2\n', false)).toEqual(['1-4'])
+  expect(passagesOf('# one\na: 1\n# two\nb: 2\n', [])).toEqual(['1-4'])
+})
+
+test('lines that are named begin a passage', () => {
+  expect(passagesOf('a\nb\nc\nd\n', [2, 4])).toEqual(['1-1', '2-3', '4-4'])
 })
 
 test('a paragraph that is long enough ends at the blank line', () => {

@@ -15,11 +15,19 @@ const HEADING = /^#{1,6}\s/u
 /**
  * Cuts a text into passages.
  *
- * @param markdown whether a line beginning with `#` is a heading, which begins a passage.
+ * @param begins `markdown`: a line beginning with `#` is a heading, which begins a passage; else the
+ *   lines that do.
  * @returns ranges in order that do not overlap; blank lines at their ends are left out.
  */
-export function findPassages(text: string, starts: Uint32Array, markdown: boolean): LineRange[] {
+export function findPassages(
+  text: string,
+  starts: Uint32Array,
+  begins: 'markdown' | readonly number[],
+): LineRange[] {
   const passages: LineRange[] = []
+  const beginnings = new Set(begins === 'markdown' ? [] : begins)
+  const isBeginning = (line: number, content: string): boolean =>
+    begins === 'markdown' ? HEADING.test(content) : beginnings.has(line)
   let start = 0
   let end = 0
   let characters = 0
@@ -35,7 +43,7 @@ export function findPassages(text: string, starts: Uint32Array, markdown: boolea
       continue
     }
     const full = line - start >= MAX_LINES || characters + content.length > MAX_CHARACTERS
-    if (start > 0 && (full || (markdown && HEADING.test(content)))) finish()
+    if (start > 0 && (full || isBeginning(line, content))) finish()
     if (start === 0) start = line
     end = line
     characters += content.length + 1

@@ -9,6 +9,7 @@ import type { Outcome } from '../core/words/outcome.ts'
 import type { Principal } from '../core/words/principal.ts'
 import { CANNOT_BE_ASKED } from '../core/words/question.ts'
 import { jsonText, mcpNative } from '../mcp/downstream/visit.ts'
+import { createAnalysisHandles } from './analysis-handle.ts'
 import { createCallDocuments } from './call.ts'
 import { createExportStates } from './export-state.ts'
 import { openDocuments } from './open-documents.ts'
@@ -22,6 +23,7 @@ interface Opened {
   readonly dispatch: Dispatch
   call(name: string, args: unknown, as?: Principal): Promise<Called>
   read(uri: string, as?: Principal): Promise<Outcome | undefined>
+  prompt(name: string, args: unknown, as?: Principal): Promise<Outcome | undefined>
 }
 
 interface Called {
@@ -52,14 +54,15 @@ async function open(files: Readonly<Record<string, string>>): Promise<Opened> {
     now: () => 0,
     createNonce: () => String(count++),
   })
+  const handles = createAnalysisHandles(new Uint8Array(32), () => 0)
   const catalogue = createDocumentsCatalogue(documents)
   const dispatch = createDocumentsDispatch(
     documents,
-    createCallDocuments(documents, states),
+    createCallDocuments(documents, states, handles),
     () => `call-${count++}`,
   )
   const run = async (
-    kind: 'tool' | 'resource',
+    kind: 'tool' | 'resource' | 'prompt',
     exposed: string,
     args: unknown,
     principal: Principal,
@@ -69,7 +72,7 @@ async function open(files: Readonly<Record<string, string>>): Promise<Opened> {
     const call: NewCall = {
       route,
       principal,
-      operation: kind === 'tool' ? 'call' : 'read',
+      operation: kind === 'tool' ? 'call' : kind === 'prompt' ? 'prompt' : 'read',
       native: mcpNative(bytesOf({}), '2026-07-28'),
       arguments: jsonText(bytesOf(args)),
       door: 'test',
@@ -94,6 +97,7 @@ async function open(files: Readonly<Record<string, string>>): Promise<Opened> {
       return outcome.native.value() as Called
     },
     read: (uri, as = ANYONE) => run('resource', uri, { uri }, as),
+    prompt: (name, args, as = ANYONE) => run('prompt', name, args, as),
   }
 }
 
@@ -207,4 +211,188 @@ test("a report says the document's outline in either language, and needs one fro
   const unasked = await call('export_report', { document: 'docs/a.md' })
   expect(unasked).toMatchObject({ isError: true })
   expect(unasked.content[0]?.text).toMatch(/^language: expected "zh" or "en"/u)
+})
+
+const VERSIONS = {
+  'spec/1.md': '---\nversion: "1"\n---\n# Spec\n\nold words\nkept words\n\n## Gone\n\nx\n',
+  'spec/2.md': '---\nversion: "2"\n---\n# Spec\n\nnew words\nkept words\n\n## Come\n\nx\n',
+  'hidden.md': '---\nreaders: [alice]\n---\n# Hidden\n',
+}
+const COMPARED = { from: { document: 'docs/spec/1.md' }, to: { document: 'docs/spec/2.md' } }
+
+test('two versions are analysed, and their changes are read with the id of the analysis', async () => {
+  const { call } = await open(VERSIONS)
+  const { structuredContent: analysis } = await call('analyze_versions', COMPARED)
+  expect(analysis).toMatchObject({
+    from: { document: 'docs/spec/1.md', version: '1', totalLines: 11 },
+    to: { document: 'docs/spec/2.md', version: '2' },
+    expiresAt: '1970-01-02T00:00:00.000Z',
+    totalChanges: 3,
+    addedLines: 3,
+    removedLines: 3,
+    sameLines: 8,
+    addedHeadings: ['Come'],
+    removedHeadings: ['Gone'],
+    changes: [
+      { change: 1, kind: 'changed', from: { start: 2, end: 2 }, to: { start: 2, end: 2 } },
+      { change: 2, kind: 'changed', heading: 'Spec', from: { start: 6 }, to: { end: 6 } },
+      { change: 3, kind: 'changed', heading: 'Come', from: { start: 9 }, to: { end: 9 } },
+    ],
+    truncated: false,
+  })
+  const page = { analysis_id: analysis?.['analysis_id'], start: 2, limit: 1 }
+  const { structuredContent: read } = await call('read_analysis', page)
+  expect(read).toMatchObject({
+    totalChanges: 3,
+    changes: [
+      {
+        change: 2,
+        from: { lines: { start: 6, end: 6 }, text: 'old words' },
+        to: { lines: { start: 6, end: 6 }, text: 'new words' },
+        cut: false,
+      },
+    ],
+    next: 3,
+  })
+  const last = await call('read_analysis', { ...page, start: 3 })
+  expect(last.structuredContent).not.toHaveProperty('next')
+  expect(await call('read_analysis', { ...page, start: 4 })).toMatchObject({
+    isError: true,
+    content: [{ text: 'start: expected at most 3, the number of changes, got 4' }],
+  })
+  const same = await call('analyze_versions', { ...COMPARED, to: COMPARED.from })
+  expect(same.structuredContent).toMatchObject({ totalChanges: 0, sameLines: 11, changes: [] })
+})
+
+test('R063: the id of an analysis is refused for another principal, changed, or made up, in the same words', async () => {
+  const { call } = await open(VERSIONS)
+  const { structuredContent } = await call('analyze_versions', COMPARED, ALICE)
+  const id = String(structuredContent?.['analysis_id'])
+  const refusals = [
+    await call('read_analysis', { analysis_id: id }),
+    await call('read_analysis', {
+      analysis_id: `${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}`,
+    }),
+    await call('read_analysis', { analysis_id: 'made up' }),
+  ]
+  for (const refusal of refusals) expect(refusal).toEqual(refusals[0])
+  expect(refusals[0]).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('it was not given to you') }],
+    _meta: { 'comity/refusal': { code: 'analysis_refused' } },
+  })
+  expect(await call('read_analysis', { analysis_id: id }, ALICE)).not.toHaveProperty('isError')
+})
+
+test('a document that may not be seen cannot be compared, and one that is not there says the same', async () => {
+  const { call } = await open(VERSIONS)
+  const wanted = (document: string): object => ({ ...COMPARED, to: { document } })
+  const hidden = await call('analyze_versions', wanted('docs/hidden.md'))
+  const absent = await call('analyze_versions', wanted('docs/absent.md'))
+  expect(hidden.content[0]?.text).toMatch(/^to.document: there is no document/u)
+  expect(hidden.content[0]?.text.replaceAll('hidden', 'absent')).toBe(absent.content[0]?.text)
+  const wrong = { ...COMPARED, from: { ...COMPARED.from, version: '9' } }
+  expect((await call('analyze_versions', wrong)).content[0]?.text).toContain('has version "1" now')
+})
+
+test('three prompts with described arguments, which give messages of the user', async () => {
+  const { catalogue, prompt } = await open(VERSIONS)
+  const { items } = await catalogue.list('prompt', ANYONE)
+  expect(items.map(({ definition }) => definition.value())).toMatchObject([
+    { name: 'compare_versions', arguments: [{ name: 'from', required: true }, {}, {}, {}] },
+    { name: 'answer_with_citations', arguments: [{ name: 'question', required: true }, {}, {}] },
+    { name: 'summarise_document', arguments: [{ name: 'document', required: true }, {}, {}] },
+  ])
+  const got = async (name: string, args: unknown): Promise<unknown> => {
+    const outcome = await prompt(name, args)
+    return outcome?.state === 'completed' ? outcome.native.value() : outcome
+  }
+  const compared = { from: 'docs/spec/1.md', to: 'docs/spec/2.md', focus: 'the words' }
+  expect(await got('compare_versions', compared)).toMatchObject({
+    messages: [
+      {
+        role: 'user',
+        content: {
+          text: expect.stringMatching(/"docs\/spec\/1\.md".*version "2"[^]*: the words/u),
+        },
+      },
+    ],
+  })
+  expect(
+    await got('answer_with_citations', { question: 'What is new?', language: 'zh' }),
+  ).toMatchObject({
+    messages: [
+      { role: 'user', content: { text: expect.stringContaining('question: What is new?') } },
+    ],
+  })
+  expect(await got('summarise_document', { document: 'docs/spec/2.md' })).toMatchObject({
+    messages: [
+      { role: 'user', content: { type: 'text' } },
+      { role: 'user', content: { type: 'resource', resource: { text: VERSIONS['spec/2.md'] } } },
+    ],
+  })
+})
+
+test('a prompt without its arguments, or for a document that may not be seen, is an error of the request', async () => {
+  const { prompt } = await open(VERSIONS)
+  const errorOf = async (name: string, args: unknown): Promise<unknown> => {
+    const outcome = await prompt(name, args)
+    return outcome?.state === 'failed' ? outcome.native?.value() : outcome
+  }
+  expect(await errorOf('summarise_document', {})).toMatchObject({
+    code: -32602,
+    message: expect.stringMatching(/^bad arguments for summarise_document: document: /u),
+  })
+  expect(await errorOf('compare_versions', { from: 'a', to: 'b', tone: 'c' })).toMatchObject({
+    message: expect.stringContaining('tone'),
+  })
+  const hidden = await errorOf('summarise_document', { document: 'docs/hidden.md' })
+  const absent = await errorOf('summarise_document', { document: 'docs/absent.md' })
+  expect(JSON.stringify(hidden).replaceAll('hidden', 'absent')).toBe(JSON.stringify(absent))
+  expect(await prompt('system', {})).toBeUndefined()
+})
+
+test('HTML is served as the text it shows, with the digest of the file, and says so', async () => {
+  const page = `<title>Page</title><meta name="version" content="3"><meta name="readers" content="alice">
+    <h1>Head</h1><p>shown words<p hidden>hidden words</p><script>script words</script>`
+  const { call, read } = await open({ 'a.html': page })
+  const found = await call('search_documents', { query: 'words' }, ALICE)
+  expect(found.structuredContent).toMatchObject({
+    hits: [
+      {
+        document: 'docs/a.html',
+        title: 'Page',
+        version: '3',
+        readFrom: 'text/html',
+        lines: { start: 1, end: 3 },
+        text: 'Head\n\nshown words',
+      },
+    ],
+  })
+  expect((await call('search_documents', { query: 'words' })).structuredContent).toMatchObject({
+    hits: [],
+  })
+  const outcome = await read('docs://docs/a.html', ALICE)
+  expect(outcome?.state === 'completed' && outcome.native.value()).toMatchObject({
+    contents: [
+      { mimeType: 'text/plain', text: 'Head\n\nshown words\n', _meta: { readFrom: 'text/html' } },
+    ],
+  })
+})
+
+test('declarations are found one by one, as they stand in the file', async () => {
+  const source =
+    '/** Opens a door. */\nexport declare function open(): void;\n/** Shuts a window. */\nexport declare function shut(): void;\n'
+  const { call } = await open({ 'api.d.ts': source, 'code.ts': 'const opens = 1\n' })
+  const { structuredContent } = await call('search_documents', { query: 'window' })
+  expect(structuredContent).toMatchObject({
+    hits: [{ document: 'docs/api.d.ts', lines: { start: 3, end: 4 } }],
+  })
+  const report = await call('export_report', { document: 'docs/api.d.ts', language: 'en' })
+  expect(report.structuredContent).toMatchObject({
+    headings: [
+      { line: 2, text: 'function open' },
+      { line: 4, text: 'function shut' },
+    ],
+  })
 })

@@ -19,16 +19,18 @@ import { decodeArguments, decodeLanguageAnswer, decodeUri } from './decode.ts'
 import {
   encodeAnswer,
   encodeFaults,
+  encodePrompt,
   encodeResource,
   PEER,
   resourceDefinition,
   templateDefinition,
 } from './encode.ts'
 import type { Documents } from './open-documents.ts'
+import { createPrompt, PROMPT_NAMES, promptDefinition } from './prompts.ts'
 
 const INSTRUCTIONS =
   'Documents to search and read. Cite what you use by document, version, lines and digest: a ' +
-  'text given here is exactly those lines of the file. The same documents are resources, docs://…'
+  'text given here is exactly those lines of the document. The same documents are resources, docs://…'
 /** Definitions of tools change with the program only. */
 const TOOLS_TTL_MS = 3_600_000
 
@@ -36,6 +38,7 @@ const TOOLS_TTL_MS = 3_600_000
 export function createDocumentsCatalogue(documents: Documents): Catalogue {
   const tools = TOOL_NAMES.map((name) => listed(name, toolDefinition(name)))
   const templates = [listed('docs://{+document}', templateDefinition())]
+  const prompts = PROMPT_NAMES.map((name) => listed(name, promptDefinition(name)))
   const items = async (kind: ListKind, principal: string): Promise<readonly ListedItem[]> => {
     switch (kind) {
       case 'tool':
@@ -43,7 +46,7 @@ export function createDocumentsCatalogue(documents: Documents): Catalogue {
       case 'template':
         return templates
       case 'prompt':
-        return []
+        return prompts
       case 'resource': {
         const visible = await documents.list(principal)
         return visible.map((document) => listed(document.uri, resourceDefinition(document)))
@@ -56,9 +59,10 @@ export function createDocumentsCatalogue(documents: Documents): Catalogue {
       return { items: await items(kind, principal.id), missing: [], ttlMs, allFailed: false }
     },
     async resolve(kind, exposed, principal) {
-      if (kind === 'tool') {
-        const tool = tools.find((item) => item.exposed === exposed)
-        return tool === undefined ? undefined : routeTo(kind, exposed, tool.definition)
+      if (kind === 'tool' || kind === 'prompt') {
+        const all = kind === 'tool' ? tools : prompts
+        const item = all.find((each) => each.exposed === exposed)
+        return item === undefined ? undefined : routeTo(kind, exposed, item.definition)
       }
       const id = kind === 'resource' ? decodeUri(exposed) : undefined
       const document = id === undefined ? undefined : await documents.find(id, principal.id)
@@ -84,12 +88,29 @@ export function createDocumentsDispatch(
       const outcome = refused('transport', 'canceled_before_send', 'canceled before it began')
       return { callId, outcome }
     }
-    const outcome =
-      newCall.route.kind === 'resource'
-        ? await readResource(documents, newCall)
-        : await callTool(call, newCall, exchange.can.form, newCall.requestId ?? callId)
-    return { callId, outcome }
+    switch (newCall.route.kind) {
+      case 'resource':
+        return { callId, outcome: await readResource(documents, newCall) }
+      case 'prompt':
+        return { callId, outcome: await getPrompt(documents, newCall) }
+      case 'tool':
+      case 'template':
+      case 'agent': {
+        const requestId = newCall.requestId ?? callId
+        return { callId, outcome: await callTool(call, newCall, exchange.can.form, requestId) }
+      }
+    }
   }
+}
+
+async function getPrompt(documents: Documents, newCall: NewCall): Promise<Outcome> {
+  const { route, principal } = newCall
+  const name = PROMPT_NAMES.find((each) => each === route.capability)
+  if (name === undefined) {
+    return refused('validation', 'unknown_capability', `unknown prompt: ${route.exposed}`)
+  }
+  const find = (id: string) => documents.find(id, principal.id)
+  return encodePrompt(await createPrompt(name, newCall.arguments.value(), find))
 }
 
 async function readResource(documents: Documents, { route, principal }: NewCall): Promise<Outcome> {

@@ -3,6 +3,7 @@
  */
 import type { Language, ReportOutput } from './contracts.ts'
 import { MAX_REPORT_HEADINGS } from './contracts.ts'
+import { cite } from './cite.ts'
 import type { Document } from './document.ts'
 import { findHeadings } from './headings.ts'
 import { textOfLines } from './lines.ts'
@@ -52,8 +53,8 @@ export function createReport(
   document: Document,
   language: Language,
 ): Omit<ReportOutput, 'requestId'> {
-  const { id, title, version, digest, uri, text, lineStarts } = document
-  const all = findHeadings(document.format, text, lineStarts)
+  const { id, title, version, digest, lineStarts } = document
+  const all = findHeadings(document)
   const headings = all.slice(0, MAX_REPORT_HEADINGS)
   const totalLines = lineStarts.length
   const blankLines = countBlank(document)
@@ -78,10 +79,7 @@ export function createReport(
     ...(all.length > headings.length ? [`- ${words.more(all.length - headings.length)}`] : []),
   ]
   return {
-    document: id,
-    version,
-    digest,
-    uri,
+    ...cite(document),
     title,
     language,
     totalLines,

@@ -8,6 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import { ComityError } from '../core/words/errors.ts'
 import type { DoorOptions, DoorPorts } from '../mcp/downstream/options.ts'
 import { serveStdio } from '../mcp/downstream/stdio.ts'
+import { createAnalysisHandles } from './analysis-handle.ts'
 import { createCallDocuments } from './call.ts'
 import { createExportStates } from './export-state.ts'
 import type { Documents } from './open-documents.ts'
@@ -15,6 +16,7 @@ import { openDocuments } from './open-documents.ts'
 import { createDocumentsCatalogue, createDocumentsDispatch } from './ports.ts'
 import { ANONYMOUS } from './readers.ts'
 import { serveHttp } from './serve-http.ts'
+import { openStateKey } from './state-key.ts'
 
 /** Requests are small; a larger message is a mistake or an attack. */
 const MAX_MESSAGE_BYTES = 1_048_576
@@ -29,6 +31,11 @@ export interface ServeDocumentsOptions {
   readonly as?: string
   /** Serve HTTP on loopback instead of stdio; port 0 takes a free one. */
   readonly http?: { readonly port: number }
+  /**
+   * File of the key under which ids of analyses outlive this process; made when it is not there.
+   * Default: a key of this process only.
+   */
+  readonly keyFile?: string
   /** Our version, told to callers. */
   readonly version: string
 }
@@ -90,7 +97,7 @@ function serveOverStdio(
   { input, output, log }: ServeDocumentsDependencies,
   documents: Documents,
 ): ServedDocuments {
-  const door = serveStdio(doorPorts(documents), {
+  const door = serveStdio(doorPorts(documents, options, log), {
     ...doorOptions(options.version, log),
     principal: { id: options.as ?? ANONYMOUS, groups: [], via: 'local' },
     input,
@@ -113,7 +120,7 @@ async function serveOverHttp(
   documents: Documents,
 ): Promise<ServedDocuments> {
   const serving = await serveHttp(
-    doorPorts(documents),
+    doorPorts(documents, options, log),
     doorOptions(options.version, log),
     documents,
     port,
@@ -134,7 +141,12 @@ async function serveOverHttp(
   }
 }
 
-function doorPorts(documents: Documents): DoorPorts {
+function doorPorts(
+  documents: Documents,
+  { keyFile }: ServeDocumentsOptions,
+  log: (line: string) => void,
+): DoorPorts {
+  const handles = createAnalysisHandles(openStateKey(keyFile, log), () => Date.now())
   const states = createExportStates({
     key: randomBytes(32),
     now: () => Date.now(),
@@ -144,7 +156,7 @@ function doorPorts(documents: Documents): DoorPorts {
     catalogue: createDocumentsCatalogue(documents),
     dispatch: createDocumentsDispatch(
       documents,
-      createCallDocuments(documents, states),
+      createCallDocuments(documents, states, handles),
       randomUUID,
     ),
   }
@@ -155,7 +167,7 @@ function doorOptions(version: string, log: (line: string) => void): DoorOptions 
     serverInfo: { name: 'comity-docs', title: 'comity documents', version },
     sealingKey: randomBytes(32),
     clock: { now: () => Date.now() },
-    offers: ['tools', 'resources'],
+    offers: ['tools', 'resources', 'prompts'],
     limits: { maxMessageBytes: MAX_MESSAGE_BYTES },
     report: (fault) => log(`internal error: ${fault instanceof Error ? fault.message : 'unknown'}`),
   }

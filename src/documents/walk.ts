@@ -39,7 +39,11 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['.yaml', 'yaml'],
   ['.yml', 'yaml'],
   ['.json', 'json'],
+  ['.html', 'html'],
+  ['.htm', 'html'],
 ])
+/** Of TypeScript only declarations are documents. */
+const DECLARATIONS = /\.d\.[cm]?ts$/iu
 
 /**
  * Lists a folder's files, sorted by path.
@@ -117,7 +121,7 @@ export function stampOf(stats: BigIntStats): string {
 }
 
 function formatOf(path: string): Format | undefined {
-  return FORMATS.get(extname(path).toLowerCase())
+  return DECLARATIONS.test(path) ? 'typescript' : FORMATS.get(extname(path).toLowerCase())
 }
 
 function isSkippedFolder(name: string): boolean {

@@ -8,8 +8,17 @@ import { StdioClientTransport as V1Stdio } from '@modelcontextprotocol/sdk/clien
 import { StreamableHTTPClientTransport as V1Http } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport as V1Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createFolder, DOCUMENTS, startHttp, stdioCommand, TOKENS } from './documents-folder.ts'
+import {
+  createFolder,
+  DOCUMENTS,
+  startHttp,
+  startHttpServer,
+  stdioCommand,
+  TOKENS,
+} from './documents-folder.ts'
 
 const INFO = { name: 'journey', version: '0' }
 const bearer = (token?: string): Record<string, string> =>
@@ -23,6 +32,8 @@ interface AnyClient {
   templates(): Promise<string[]>
   read(uri: string): Promise<{ text?: string; _meta?: Record<string, unknown> }>
   call(name: string, args: Record<string, unknown>): Promise<Called>
+  prompts(): Promise<string[]>
+  prompt(name: string, args: Record<string, string>): Promise<unknown>
 }
 
 interface Called {
@@ -61,6 +72,8 @@ async function modern(
       ),
     read: async (uri) => (await client.readResource({ uri })).contents[0] ?? {},
     call: async (name, args) => (await client.callTool({ name, arguments: args })) as Called,
+    prompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
+    prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages,
   }
 }
 
@@ -78,6 +91,8 @@ async function v1(transport: V1Transport): Promise<AnyClient> {
       ),
     read: async (uri) => (await client.readResource({ uri })).contents[0] ?? {},
     call: async (name, args) => (await client.callTool({ name, arguments: args })) as Called,
+    prompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
+    prompt: async (name, args) => (await client.getPrompt({ name, arguments: args })).messages,
   }
 }
 
@@ -103,7 +118,25 @@ test.each(Object.entries(CLIENTS))(
   async (name, connect) => {
     const client = await connect(createFolder())
     if (name.startsWith('v2')) expect(client.era).toBe('2026-07-28')
-    expect(await client.tools()).toEqual(['search_documents', 'read_document', 'export_report'])
+    expect(await client.tools()).toEqual([
+      'search_documents',
+      'read_document',
+      'export_report',
+      'analyze_versions',
+      'read_analysis',
+    ])
+    expect(await client.prompts()).toEqual([
+      'compare_versions',
+      'answer_with_citations',
+      'summarise_document',
+    ])
+    expect(await client.prompt('summarise_document', { document: 'docs/D1.md' })).toMatchObject([
+      { role: 'user', content: { type: 'text' } },
+      { role: 'user', content: { type: 'resource', resource: { text: DOCUMENTS['D1.md'] } } },
+    ])
+    await expect(
+      client.prompt('summarise_document', { document: 'docs/D4.md' }),
+    ).rejects.toMatchObject({ code: -32602 })
     expect(await client.resources()).toEqual([
       'docs://docs/D1.md',
       'docs://docs/D2.txt',
@@ -195,3 +228,43 @@ test('a caller that cannot be asked is told to pass the language', async () => {
   const given = await client.call('export_report', { document: 'docs/D1.md', language: 'en' })
   expect(given.content[0]?.text).toContain('# Document report: Retention of contracts')
 })
+
+test('R063: the id of an analysis is good after the server is started again, and for nobody else', async () => {
+  const folder = createFolder()
+  const keyFile = join(folder, '..', 'docs.key')
+  const versions = { from: { document: 'docs/D1.md' }, to: { document: 'docs/D2.txt' } }
+  const first = await asPrincipal(folder, TOKENS.alice, keyFile)
+  const { structuredContent: analysis } = await first.client.call('analyze_versions', versions)
+  const page = { analysis_id: String(analysis?.['analysis_id']) }
+  const before = await first.client.call('read_analysis', page)
+  expect(before.structuredContent).toMatchObject({ from: { digest: DIGEST_D1 }, totalChanges: 1 })
+  await first.stop()
+
+  const again = await asPrincipal(folder, TOKENS.alice, keyFile)
+  const after = await again.client.call('read_analysis', page)
+  expect({ ...after.structuredContent, requestId: 0 }).toEqual({
+    ...before.structuredContent,
+    requestId: 0,
+  })
+  const bob = await asPrincipal(folder, TOKENS.bob, keyFile)
+  const refused = await bob.client.call('read_analysis', page)
+  expect(refused).toMatchObject({ isError: true })
+  expect(refused.content[0]?.text).toContain('it was not given to you')
+
+  writeFileSync(join(folder, 'D1.md'), DOCUMENTS['D1.md'].replace('ten', 'eleven'))
+  const stale = await again.client.call('read_analysis', page)
+  expect(stale.content[0]?.text).toContain('docs/D1.md changed since the analysis')
+})
+
+async function asPrincipal(
+  folder: string,
+  token: string,
+  keyFile: string,
+): Promise<{ readonly client: AnyClient; stop(): Promise<void> }> {
+  const { url, stop } = await startHttpServer(folder, { keyFile })
+  const requestInit = { headers: bearer(token) }
+  return {
+    client: await modern(new StreamableHTTPClientTransport(new URL(url), { requestInit })),
+    stop,
+  }
+}

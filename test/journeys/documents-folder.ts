@@ -77,24 +77,34 @@ export function startStdio(folder: string, as?: string): StdioPeer {
 
 /** Starts a server over HTTP. @returns its URL, once it can be called. */
 export async function startHttp(folder: string): Promise<string> {
-  const options = { folders: [folder], version: '0.0.0', http: { port: 0 } }
+  return (await startHttpServer(folder)).url
+}
+
+/** As `startHttp`, with further options and a way to stop it before the test ends. */
+export async function startHttpServer(
+  folder: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const options = { folders: [folder], version: '0.0.0', http: { port: 0 }, ...more }
   const child = start(process.execPath, [SERVER, JSON.stringify(options)])
   const said: string[] = []
   for await (const line of createInterface({ input: child.stderr })) {
     said.push(line)
     const url = /^comity docs ready on (\S+)$/u.exec(line)?.[1]
-    if (url !== undefined) return url
+    if (url !== undefined) return { url, stop: () => stop(child) }
   }
   throw new Error(`the documents server ended before it was ready\n${said.join('\n')}`)
 }
 
 function start(command: string, args: readonly string[]): ChildProcessWithoutNullStreams {
   const child = spawn(command, args)
-  onTestFinished(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGTERM')
-    await exited
-  })
+  onTestFinished(() => stop(child))
   return child
+}
+
+async function stop(child: ChildProcessWithoutNullStreams): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
 }

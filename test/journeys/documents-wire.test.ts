@@ -83,7 +83,10 @@ test('R166 over HTTP: unknown method, wrong version and the id that comes back',
     status: 200,
     body: { id: 'x', result: { resultType: 'complete', structuredContent: { requestId: 'x' } } },
   })
-  expect(await post(url, 8, 'prompts/list', {})).toMatchObject({ status: 404, body: { id: 8 } })
+  expect(await post(url, 8, 'completion/complete', {})).toMatchObject({
+    status: 404,
+    body: { id: 8 },
+  })
   expect(await post(url, 9, 'tools/call', { name: 'delete_document' })).toMatchObject({
     body: { id: 9, error: { code: -32602 } },
   })
