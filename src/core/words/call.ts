@@ -9,7 +9,8 @@ export type Operation = 'call' | 'read' | 'prompt' | 'delegate' | 'answer'
 
 /** A multi round trip going on: what the earlier round left, unsealed and verified by the door. */
 export interface Continuation {
-  readonly callId: string
+  /** Of the earlier round; left out when none is known, and the answers are what the caller says they are. */
+  readonly callId?: string
   readonly handle: Handle
   readonly answers: readonly Answer[]
   /** The approval the first round spent: the same arguments need no second one. */

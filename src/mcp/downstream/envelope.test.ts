@@ -191,13 +191,28 @@ test('white space and key order may differ on a retry, and extra answers pass to
   expect(dig(retry.body, 'result', 'resultType')).toBe('complete')
 })
 
-test('answers without a state are not taken: the peer asks again', async () => {
+test('answers without a state go to the peer as they are: one that keeps no state knows its questions again', async () => {
   const { url, house } = await open([EXPORT])
   const { body } = await postModern(url, 'tools/call', { ...CALL, ...ANSWERED })
 
-  expect(dig(body, 'result', 'resultType')).toBe('input_required')
+  expect(dig(body, 'result', 'resultType')).toBe('complete')
   expect(house.calls[0]?.native.value()).toEqual(CALL)
+  expect(house.calls[0]?.continuation).toMatchObject({
+    handle: { peer: 'desk', kind: 'mcp_state', sealed: '' },
+    answers: [{ key: 'q', action: 'accept', data: { language: 'en' } }],
+  })
 })
+
+test.each([[[]], [null], [7], [{ q: 'en' }]])(
+  'answers without a state that are no answers are refused: %j',
+  async (inputResponses) => {
+    const { url, house } = await open([EXPORT])
+    const { body } = await postModern(url, 'tools/call', { ...CALL, inputResponses })
+
+    expect(dig(body, 'error', 'code')).toBe(-32602)
+    expect(house.calls).toEqual([])
+  },
+)
 
 test('rounds are bounded', async () => {
   const endless: Scripted = { kind: 'tool', exposed: 'export', run: () => asks() }

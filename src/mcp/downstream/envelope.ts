@@ -7,6 +7,7 @@
  * @source MCP 2026-07-28, basic, multi round-trip requests (SEP-2322), security of requestState
  */
 import { createHash } from 'node:crypto'
+import type { Continuation } from '../../core/words/call.ts'
 import type { Handle } from '../../core/words/outcome.ts'
 import type { Answer as QuestionAnswer } from '../../core/words/question.ts'
 import { canonicalJson } from '../wire/canonical.ts'
@@ -64,8 +65,7 @@ export interface Round {
 /**
  * Reads the round that a request continues.
  *
- * @returns undefined for a first round; an Answer when the state is refused. Answers without a state belong to nothing and
- *   are left out: the peer asks again.
+ * @returns undefined without a state of ours; an Answer when the state is refused.
  * @throws JsonFault for answers that are no sound JSON.
  */
 export function openEnvelope(
@@ -104,6 +104,21 @@ export function openEnvelope(
     answers: answers.list,
     digest: createHash('sha256').update(state).digest('base64url'),
   }
+}
+
+/**
+ * Answers that come with no state: a call of its own, as far as anybody here knows, and decided as one. A peer that keeps no
+ * state may know its questions again; one that does asks anew.
+ *
+ * @returns undefined when there are none; an Answer when they are none that a peer can be given.
+ * @throws JsonFault for answers that are no sound JSON.
+ */
+export function readUnasked(visit: Visit, peer: string): Continuation | ErrorAnswer | undefined {
+  if (visit.era === 'legacy' || findMember(visit.members, 'inputResponses') === undefined)
+    return undefined
+  const answers = readAnswers(visit)
+  if ('kind' in answers) return answers
+  return { handle: { peer, kind: 'mcp_state', sealed: '' }, answers: answers.list }
 }
 
 /** @param validMs how long the retry may take to come. */

@@ -13,7 +13,7 @@ import { mcpNative } from '../wire/native.ts'
 import { setMembers } from '../wire/spans.ts'
 import { badParams, type Answer } from './answer.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
-import { openEnvelope, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
+import { openEnvelope, readUnasked, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
 import { openExchange } from './exchange.ts'
 import { linkedUris } from './links.ts'
 import { askInRounds } from './live-rounds.ts'
@@ -39,8 +39,10 @@ export async function placeCall(
     const unopened = checkOpened(placed, earlier, earlier.sealed)
     if (unopened !== undefined) return unopened
   }
+  const unasked = earlier === undefined ? readUnasked(visit, route.peer) : undefined
+  if (unasked !== undefined && 'kind' in unasked) return unasked
   const call = {
-    ...createCall(door, visit, route, operation, args, continuationOf(earlier)),
+    ...createCall(door, visit, route, operation, args, unasked ?? continuationOf(earlier)),
     ...singleUse(route, operation, earlier),
   }
   const now = door.clock.now()
