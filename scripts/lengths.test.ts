@@ -26,6 +26,7 @@ test.each([
   `interface A { b(c: number): { d: 1 }\n e: 1 }`,
   `const a = b ? c(d) : { e: 1 }`,
   `const a = (b: number) => b + 1`,
+  `const a = b ? c(d) : e < f`,
 ])('%s has no body to measure', (source) => {
   expect(lengths(source)).toEqual([])
 })

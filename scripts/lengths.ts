@@ -117,7 +117,10 @@ function afterReturnType(tokens: readonly Token[], begin: number): number | unde
       at = closingOf(tokens, at)
       complete = true
     } else if (text === '<') {
-      at = afterTypes(tokens, at) - 1
+      const after = afterTypes(tokens, at)
+      // Without its end it compares: what looked like a return type was the end of a condition.
+      if (after === at) return undefined
+      at = after - 1
       complete = true
     } else if (
       text === '|' ||
