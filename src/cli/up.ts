@@ -88,22 +88,34 @@ async function takeStore(
   terminal: Terminal,
   options: HostOptions & { socket: string },
 ): Promise<Host> {
-  const owner = await ownerAt(options.socket)
-  if (owner?.kind !== 'shared') return openHost(options)
-  terminal.note(`process ${owner.pid} serves stdio hosts from this store: it is asked to make way`)
-  await createSocketOperator(options.socket)
-    .stop({ takeover: true }, { signal: new AbortController().signal, event: () => undefined })
-    // Gone already: so much the better.
-    .catch(() => undefined)
   const begun = performance.now()
+  let asked = 0
   for (;;) {
+    const owner = await ownerAt(options.socket)
+    // Another one may have begun for a host that came just now: it makes way as well.
+    if (owner?.kind === 'shared' && owner.pid !== asked) {
+      asked = owner.pid
+      terminal.note(
+        `process ${owner.pid} serves stdio hosts from this store: it is asked to make way`,
+      )
+      await askToMakeWay(options.socket)
+    }
     try {
       return await openHost(options)
     } catch (error) {
       if (!(error instanceof ComityError) || error.code !== 'store_locked') throw error
-      if (performance.now() - begun > TAKE_OVER_MS) throw error
+      if (asked === 0 || performance.now() - begun > TAKE_OVER_MS) throw error
     }
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+  }
+}
+
+async function askToMakeWay(socket: string): Promise<void> {
+  try {
+    const live = { signal: new AbortController().signal, event: () => undefined }
+    await createSocketOperator(socket).endProcess({ takeover: true }, live)
+  } catch {
+    // Gone already: so much the better.
   }
 }
 

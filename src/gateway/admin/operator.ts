@@ -286,7 +286,7 @@ export interface Operator {
   /** Starts a peer anew that waits after failures. @throws ComityError `not_found`, `usage`, `internal` saying why it failed. */
   restart(input: { readonly peer: string }, live: Live): Promise<{ readonly peer: string }>
   /** Asks this process to end. @throws ComityError `conflict` when it ends by itself only. */
-  stop(input: StopInput, live: Live): Promise<StopReport>
+  endProcess(input: StopInput, live: Live): Promise<StopReport>
   delegate(input: DelegateInput, live: Live): Promise<DelegateReport>
   tasks(input: { readonly all?: boolean }, live: Live): Promise<readonly TaskReport[]>
   task(
@@ -350,7 +350,7 @@ export const VERBS: Readonly<Record<Verb, true>> = {
   prompt: true,
   logs: true,
   restart: true,
-  stop: true,
+  endProcess: true,
   delegate: true,
   tasks: true,
   task: true,

@@ -13,9 +13,11 @@ const FOLLOW_MS = 150
 /** By so much of what was shown last the place to go on from is found. */
 const ANCHOR_CHARACTERS = 512
 
-export function createProcessVerbs(parts: HostParts): Pick<Operator, 'stop' | 'restart' | 'logs'> {
+export function createProcessVerbs(
+  parts: HostParts,
+): Pick<Operator, 'endProcess' | 'restart' | 'logs'> {
   return {
-    async stop(input, live) {
+    async endProcess(input, live) {
       const { owner } = parts
       const { stop } = owner
       if (stop === undefined)

@@ -187,6 +187,7 @@ class HostPipe {
   /** The owner is about to end: it answers what it has once nothing more comes. */
   #leave(link: OwnerLink, reason: DrainReason): void {
     this.#leaving = reason
+    this.#options.note(`the process that owns the store makes way (${reason})`)
     if (this.#link === link) this.#link = undefined
     for (const line of this.#memory.leave()) void link.write(line)
     link.end()
