@@ -14,6 +14,14 @@ export interface UnderTest {
   stop(): Promise<string>
 }
 
+/** Gateways that run: unlike the peer, they would outlive this process. */
+const running = new Set<UnderTest>()
+
+/** Ends every gateway that is still there. */
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map((one) => one.stop()))
+}
+
 /** Starts the peer. It ends with this process at the latest: its standard input is a pipe of ours. */
 export async function startPeer(era: Era): Promise<UnderTest> {
   const child = spawn(process.execPath, [PEER, '--http', '0', '--era', era], {
@@ -50,14 +58,17 @@ export async function startGateway(era: Era): Promise<UnderTest> {
   }
   try {
     const up = await startUp(home)
-    return {
+    const gateway: UnderTest = {
       url: `${up.url}/mcp`,
       async stop() {
+        running.delete(gateway)
         const { stderr } = await up.stop()
         await clean()
         return stderr
       },
     }
+    running.add(gateway)
+    return gateway
   } catch (error) {
     await clean()
     throw error

@@ -19,10 +19,11 @@ import {
   type Revision,
 } from './conformance-requirements.ts'
 import { runEach, runList, type SuiteRequest } from './conformance-suite.ts'
-import { startGateway, startPeer } from './conformance-under-test.ts'
+import { endAll, startGateway, startPeer } from './conformance-under-test.ts'
 
 const EXPECTED = join(import.meta.dirname, '../test/conformance/expected-failures.yaml')
-const CLIENT = join(import.meta.dirname, 'conformance-client.ts')
+/** As the suite starts it, from the root: it takes a command apart at its spaces. */
+const CLIENT = 'node scripts/conformance-client.ts'
 /** Blocks and client scenarios at once: two cores are what everything here is measured on. */
 const AT_ONCE = 2
 
@@ -50,6 +51,9 @@ const PAIRS: readonly (readonly [Revision, Era])[] = [
 
 async function main(args: string[]): Promise<number> {
   const options = readOptions(args)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void endAll().finally(() => process.exit(1)))
+  }
   const folder = mkdtempSync(join(tmpdir(), 'comity-conformance-'))
   try {
     const blocks = await runPlans(plan(options), options, folder)
@@ -105,7 +109,7 @@ function plan({ only, direct, verbose }: Options): readonly Plan[] {
       leg: 'client',
       revision,
       decides: true,
-      run: (request) => runEach({ ...request, target: `${process.execPath} ${CLIENT}` }, AT_ONCE),
+      run: (request) => runEach({ ...request, target: CLIENT }, AT_ONCE),
     })),
     ...servers,
   ]
