@@ -8,6 +8,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 import type { EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
+import { HeldCalls } from './apply/held-calls.ts'
 import { factsText } from './canonical-text.ts'
 import { chainStart, linkHash, saltedSha256 } from './chain.ts'
 import type { ChainHead, Facts, PayloadBytes } from './commands.ts'
@@ -18,6 +19,9 @@ export type Parameters = Record<string, SQLInputValue>
 /** Payloads up to this many bytes are kept; larger ones as digest only. */
 export const MAX_PAYLOAD = 4096
 const SALT_BYTES = 16
+
+const INSERT_ENTRY = `INSERT INTO entries (seq, at, kind, call_id, task_id, facts, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
+const INSERT_PAYLOAD = `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes) VALUES (?, ?, ?, ?, ?, ?)`
 
 export interface NewEntry {
   readonly kind: EntryKind
@@ -31,10 +35,13 @@ export class Writer {
   readonly db: DatabaseSync
   /** The clock's word for the command being applied. */
   now = 0
+  /** Calls as the batch has them. */
+  readonly calls = new HeldCalls()
   /** Tasks whose rows changed in this batch. */
   readonly touched = new Set<string>()
   #head: ChainHead
   readonly #run: string
+  #at = { now: 0, text: new Date(0).toISOString() }
   #stock: Uint8Array = new Uint8Array()
   readonly #statements = new Map<string, StatementSync>()
 
@@ -84,42 +91,29 @@ export class Writer {
     return Number(this.#prepare(sql).run(parameters).changes)
   }
 
+  /** As `run`, by position: a third of the cost, for what every call writes. */
+  runAt(sql: string, ...values: SQLInputValue[]): void {
+    this.#prepare(sql).run(...values)
+  }
+
   /** Appends one entry to the chain. @returns its seq. */
   append(entry: NewEntry): number {
-    const link = {
-      seq: this.#head.seq + 1,
-      at: new Date(this.now).toISOString(),
-      kind: entry.kind,
-      callId: entry.callId ?? null,
-      taskId: entry.taskId ?? null,
-      facts: typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts),
-    }
-    const hash = linkHash(this.#head.hash, link)
-    this.run(
-      `INSERT INTO entries (seq, at, kind, call_id, task_id, facts, hash)
-       VALUES (:seq, :at, :kind, :callId, :taskId, :facts, :hash)`,
-      { ...link, hash },
-    )
-    this.#head = { seq: link.seq, hash }
-    return link.seq
+    const { kind, callId = null, taskId = null } = entry
+    const facts = typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts)
+    const seq = this.#head.seq + 1
+    const at = this.#time()
+    const hash = linkHash(this.#head.hash, { seq, at, kind, callId, taskId, facts })
+    this.runAt(INSERT_ENTRY, seq, at, kind, callId, taskId, facts, hash)
+    this.#head = { seq, hash }
+    return seq
   }
 
   /** Keeps a payload under its salted digest. @returns what an entry says of it. */
   keep(callId: string, kind: string, bytes: Uint8Array): { digest: string; bytes: number } {
     const salt = this.#salt()
     const digest = saltedSha256(salt, bytes)
-    this.run(
-      `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes)
-       VALUES (:digest, :callId, :kind, :size, :salt, :bytes)`,
-      {
-        digest,
-        callId,
-        kind,
-        size: bytes.byteLength,
-        salt,
-        bytes: bytes.byteLength <= MAX_PAYLOAD ? bytes : null,
-      },
-    )
+    const size = bytes.byteLength
+    this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, size <= MAX_PAYLOAD ? bytes : null)
     return { digest, bytes: bytes.byteLength }
   }
 
@@ -127,6 +121,13 @@ export class Writer {
   withPayload(callId: string, facts: Facts, payload: PayloadBytes | null): Facts {
     if (payload === null) return facts
     return { ...facts, [payload.kind]: this.keep(callId, payload.kind, payload.bytes) }
+  }
+
+  /** Of the command being applied; commands of one batch mostly share it. */
+  #time(): string {
+    if (this.#at.now !== this.now)
+      this.#at = { now: this.now, text: new Date(this.now).toISOString() }
+    return this.#at.text
   }
 
   /** Drawn from a stock: one draw costs as much as a hundred salts. */

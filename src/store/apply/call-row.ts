@@ -51,21 +51,28 @@ export function parseCallRow(row: Row): CallRow {
 
 /** The row, or undefined when there is no such call. */
 export function loadCallRow(writer: Writer, callId: string): CallRow | undefined {
+  const held = writer.calls.get(callId)
+  if (held !== undefined) return held
   const row = writer.get(SELECT_CALL, { callId })
-  return row === undefined ? undefined : parseCallRow(row)
+  if (row === undefined) return undefined
+  const call = parseCallRow(row)
+  writer.calls.keep(call)
+  return call
 }
 
+/** The row of a new call. The table has it after the next flush. @throws ComityError `internal` when the id was given out before. */
 export function insertCallRow(writer: Writer, call: CallRow): void {
-  writer.run(
-    `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome, settled_at,
-       idempotency_key, idempotency_digest, sum)
-     VALUES (:callId, :openedSeq, :openedAt, :state, :sideEffect, :actKey, :principal, :taskId, :outcome, :settledAt,
-       :idempotencyKey, :idempotencyDigest, :sum)`,
-    { ...call, sum: sumOf(call) },
-  )
+  if (writer.calls.get(call.callId) !== undefined) {
+    throw new ComityError('internal', `call ${call.callId} is in this store already`)
+  }
+  writer.calls.put(call, false)
 }
 
-/** Moves a call. A settled call's act key is dropped: it is an unsalted digest and no twin can need it. */
+/**
+ * Moves a call. A settled call's act key is dropped: it is an unsalted digest and no twin can need it.
+ *
+ * @param call as it was loaded.
+ */
 export function moveCallRow(
   writer: Writer,
   call: CallRow,
@@ -79,18 +86,22 @@ export function moveCallRow(
     outcome: move.outcome ?? call.outcome,
     settledAt: settled ? writer.now : call.settledAt,
   }
-  writer.run(
-    `UPDATE calls SET state = :state, act_key = :actKey, outcome = :outcome, settled_at = :settledAt, sum = :sum
-     WHERE call_id = :callId`,
-    {
-      callId: next.callId,
-      state: next.state,
-      actKey: next.actKey,
-      outcome: next.outcome,
-      settledAt: next.settledAt,
-      sum: sumOf(next),
-    },
-  )
+  writer.calls.put(next, true)
+}
+
+const INSERT_CALL = `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome,
+   settled_at, idempotency_key, idempotency_digest, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const UPDATE_CALL = `UPDATE calls SET state = ?, act_key = ?, outcome = ?, settled_at = ?, sum = ? WHERE call_id = ?`
+
+/** Writes what is held. @throws when the disk refuses, or a call or a key is there twice. */
+export function flushCallRows(writer: Writer): void {
+  writer.calls.flush((call, stored) => {
+    if (stored) {
+      const { state, actKey, outcome, settledAt, callId } = call
+      writer.runAt(UPDATE_CALL, state, actKey, outcome, settledAt, sumOf(call), callId)
+    } else writer.runAt(INSERT_CALL, ...columnsOf(call), sumOf(call))
+  })
 }
 
 /** What is on record under a key. */
@@ -101,7 +112,12 @@ export function readRecorded(call: CallRow, digest: string): Recorded {
 }
 
 function sumOf(call: CallRow): string {
-  return rowSum(
+  return rowSum(...columnsOf(call))
+}
+
+/** In the order of the table, which is the sum's. */
+function columnsOf(call: CallRow): (string | number | null)[] {
+  return [
     call.callId,
     call.openedSeq,
     call.openedAt,
@@ -114,5 +130,5 @@ function sumOf(call: CallRow): string {
     call.settledAt,
     call.idempotencyKey,
     call.idempotencyDigest,
-  )
+  ]
 }
