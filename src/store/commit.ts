@@ -105,12 +105,15 @@ export class Committer {
 
   /** Resolves when everything queued so far has had its try. */
   async flush(): Promise<void> {
-    if (this.#dead !== undefined) return
-    if (this.#flying !== undefined) await new Promise<void>((idle) => this.#idle.push(idle))
-    if (this.#queue.length === 0 || this.#dead !== undefined) return
-    this.#send()
-    await new Promise<void>((idle) => this.#idle.push(idle))
-    if (this.#queue.length > 0 && !this.#unwritable) await this.flush()
+    // What waits goes out in several batches; the next may be under way before this one is told of the last.
+    for (let tried = false; this.#dead === undefined && !(tried && this.#unwritable);) {
+      if (this.#flying === undefined) {
+        if (this.#queue.length === 0) return
+        this.#send()
+        tried = true
+      }
+      await new Promise<void>((idle) => this.#idle.push(idle))
+    }
   }
 
   /** Flushes and ends the worker. */
