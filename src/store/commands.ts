@@ -4,6 +4,7 @@
  * A command is applied whole or not at all; commands are applied in the order they were queued. `now` is the clock's word
  * when the command was made: the worker has no clock of its own.
  */
+import type { EraVerdict } from '../core/ports/era-verdicts.ts'
 import type { KeptSession } from '../core/ports/sessions.ts'
 import type { EntryKind } from '../core/words/entry.ts'
 import type { ComityErrorCode } from '../core/words/errors.ts'
@@ -187,6 +188,8 @@ export type Intent =
   | { readonly do: 'session_save'; readonly session: KeptSession }
   | { readonly do: 'session_touch'; readonly id: string; readonly lastUsedAt: number }
   | { readonly do: 'session_remove'; readonly ids: readonly string[] }
+  | { readonly do: 'verdict_write'; readonly endpoint: string; readonly verdict: EraVerdict }
+  | { readonly do: 'verdict_forget'; readonly endpoint: string }
   | { readonly do: 'recover' }
   | { readonly do: 'unrecorded'; readonly count: number }
 

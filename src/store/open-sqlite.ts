@@ -11,6 +11,7 @@ import { ComityError } from '../core/words/errors.ts'
 import { createApprovals, listApprovals } from './approvals.ts'
 import { expectPresent } from './check-store.ts'
 import { type Committer, startWriter } from './commit.ts'
+import { createEraVerdicts } from './era-verdicts.ts'
 import { createLedger } from './ledger.ts'
 import { loadPins } from './load-pins.ts'
 import { lockStore, type StoreLock } from './lock.ts'
@@ -125,6 +126,7 @@ function assemble(
     approvals: createApprovals(parts, clock),
     pins,
     sessions: createSessionStore(parts),
+    verdicts: createEraVerdicts(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {
       await committer.submit({ do: 'settle_by_hand', callId, ...word })

@@ -1,6 +1,7 @@
 /** What the store offers beyond core's ports: reading the record, answering approvals, pins, a person's word. */
 import type { Approvals } from '../core/ports/checks.ts'
 import type { Ledger } from '../core/ports/ledger.ts'
+import type { EraVerdicts } from '../core/ports/era-verdicts.ts'
 import type { SessionStore } from '../core/ports/sessions.ts'
 import type { Tasks } from '../core/ports/tasks.ts'
 import type { Approval } from '../core/words/approval.ts'
@@ -116,6 +117,8 @@ export interface Store extends Records {
   readonly approvals: StoredApprovals
   readonly pins: Pins
   readonly sessions: SessionStore
+  /** What peers were found to speak. */
+  readonly verdicts: EraVerdicts
   /** Calls back with the ids of tasks that changed, after the commit. @returns the way to stop. */
   onTasksChanged(listener: (taskIds: readonly string[]) => void): () => void
   /** A person says what became of a call. @throws ComityError `not_found`, or `conflict` when the call is not unsettled. */

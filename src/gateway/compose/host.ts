@@ -117,6 +117,7 @@ async function assemble(
     digest,
     environment: options.parentEnvironment,
     version,
+    verdicts: store.verdicts,
     onNote: (what) => onFault('note', what),
   })
   closers.push(() => opened.close())

@@ -1,4 +1,5 @@
 /** The configured peers as core's Peer port: MCP servers and A2A agents side by side, neither a layer of the other. */
+import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import { openConnections } from '../../a2a/bindings/http.ts'
@@ -13,6 +14,8 @@ export interface PeerWorld {
   /** What stdio servers' minimal environment is chosen from. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly version: string
+  /** Where it is kept which era a server speaks. Left out: for this process alone. */
+  readonly verdicts?: EraVerdicts
   onNote(what: string): void
 }
 
@@ -61,7 +64,7 @@ export function openPeers(
 
 function mcpPeer(
   server: McpServerConfig,
-  { clock, digest, environment, version }: PeerWorld,
+  { clock, digest, environment, version, verdicts }: PeerWorld,
 ): Peer {
   const way =
     server.transport === 'stdio'
@@ -77,10 +80,18 @@ function mcpPeer(
     {
       name: server.name,
       trusted: server.trust === 'all',
+      capabilities: server.capabilities,
+      stateless: server.stateless,
       ...(server.revision === undefined ? {} : { revision: server.revision }),
       server: way,
     },
-    { clock, digest, environment, clientInfo: { name: 'comity', version } },
+    {
+      clock,
+      digest,
+      environment,
+      clientInfo: { name: 'comity', version },
+      ...(verdicts === undefined ? {} : { verdicts }),
+    },
   )
 }
 

@@ -93,6 +93,8 @@ function buildServer(
   const common = {
     name,
     trust: entry.trust ?? 'all',
+    capabilities: present(entry.capabilities ?? {}),
+    stateless: entry.stateless ?? false,
     disabled: isOff(entry),
     brought: brought.get(peerKey('mcpServers', name)) ?? [],
     ...present({ revision: entry.revision }),

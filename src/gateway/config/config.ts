@@ -4,16 +4,27 @@
  * Holds secrets (headers, env, tokens): never log it whole.
  */
 import type { AcceptanceRule } from '../../core/words/acceptance.ts'
+import type { CapabilityLock } from '../../mcp/upstream/lock.ts'
 import type { PolicySection } from '../policy/section.ts'
 
 /** Revisions of MCP that `revision:` can lock a server to. */
-export const MCP_REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18'] as const
+export const MCP_REVISIONS = [
+  '2026-07-28',
+  '2025-11-25',
+  '2025-06-18',
+  '2025-03-26',
+  '2024-11-05',
+] as const
 export type McpRevision = (typeof MCP_REVISIONS)[number]
 
 interface McpServerCommon {
   readonly name: string
   /** Undefined: probed. */
   readonly revision?: McpRevision
+  /** What it must offer or must not, and what it may not ask; empty: as it likes. */
+  readonly capabilities: CapabilityLock
+  /** It keeps no state of its callers: one process or session serves every principal. */
+  readonly stateless: boolean
   /** `none`: the server's hints may only tighten. */
   readonly trust: 'all' | 'none'
   /** Turned off in the file: not started, but its name is still taken. */

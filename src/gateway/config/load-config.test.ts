@@ -44,8 +44,8 @@ describe('a config that is right', () => {
 agents:
   research: { card: "https://research.example/card.json", headers: { X-Key: "\${env:KEY}" }, allowHosts: [cdn.example] }
 mcpServers:
-  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub }
-  "42": { url: "https://tickets.example/mcp", headers: { Authorization: "Bearer \${file:./token}" }, revision: 2026-07-28, trust: none }
+  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub, stateless: true }
+  "42": { url: "https://tickets.example/mcp", headers: { Authorization: "Bearer \${file:./token}" }, revision: 2026-07-28, trust: none, capabilities: { tools: true, sampling: false } }
 policy:
   preset: team
   rules:
@@ -73,6 +73,8 @@ store: "sqlite:data/comity.db"
           env: { TOKEN: 'from-file' },
           cwd: join(folder, 'sub'),
           trust: 'all',
+          capabilities: {},
+          stateless: true,
           disabled: false,
           brought: ['from-file'],
         },
@@ -83,6 +85,8 @@ store: "sqlite:data/comity.db"
           headers: { Authorization: 'Bearer from-file' },
           revision: '2026-07-28',
           trust: 'none',
+          capabilities: { tools: true, sampling: false },
+          stateless: false,
           disabled: false,
           brought: ['from-file'],
         },
@@ -241,6 +245,7 @@ describe('mistakes', () => {
     comand: npx
     args: [1, two]
     revision: 2024-01-01
+    capabilities: { tool: true, logging: sometimes }
   both: { command: x, url: "https://x.example" }
   delegate: { command: x }
 agents:
@@ -258,22 +263,24 @@ listn: {}
 `)
     expect(message.split('\n').slice(1)).toEqual([
       '  mcpServers.docs (line 2): expected command (a program to start) or url (a server to reach), got neither',
-      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, revision, trust, disabled',
+      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, revision, capabilities, stateless, trust, disabled',
       '  mcpServers.docs.args[0] (line 4): expected text; put numbers, true and false in quotes; got a number (not shown)',
-      '  mcpServers.docs.revision (line 5): expected one of: 2026-07-28, 2025-11-25, 2025-06-18; got "2024-01-01"',
-      '  mcpServers.both (line 6): expected command (a program to start) or url (a server to reach), got both',
-      "  mcpServers.delegate (line 7): expected a name other than delegate, task, comity: comity's own tools begin with those",
-      '  agents.both (line 9): expected a name that mcpServers does not have: both share one name space',
-      '  agents.both.card (line 9): expected an http:// or https:// URL, got text that is none',
-      '  policy.preset (line 11): expected one of: personal, team; got "teams"',
-      '  policy.rules[0].match (line 13): no peer of this file is called "dcos" (the part before the first /); did you mean docs/*?',
-      '  policy.rules[1].match (line 14): expected peer/capability, such as docs/*; got "docs"',
-      '  policy.rules[2].match (line 15): expected at least one entry: an empty list matches nothing; remove the rule or the key',
-      '  policy.rules[3].when (line 16): not a CEL condition over principal, peer, capability, kind, risk and arguments: Unknown variable: foo',
-      '  policy.rules[3].ttl (line 16): expected a duration from 1s to 7d, such as 15m; got "soon"',
-      '  policy.rules[4] (line 17): expected effect (allow, ask or deny) or risk; the rule says nothing',
-      '  names (line 18): expected one of: prefixed, as-is; got 3',
-      '  listn (line 19): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, tokens, listen, store',
+      '  mcpServers.docs.revision (line 5): expected one of: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; got "2024-01-01"',
+      '  mcpServers.docs.capabilities.logging (line 6): expected true or false; got "sometimes"',
+      '  mcpServers.docs.capabilities.tool (line 6): not a key that comity knows; did you mean tools? expected tools, resources, prompts, completions, logging, elicitation, sampling, roots',
+      '  mcpServers.both (line 7): expected command (a program to start) or url (a server to reach), got both',
+      "  mcpServers.delegate (line 8): expected a name other than delegate, task, comity: comity's own tools begin with those",
+      '  agents.both (line 10): expected a name that mcpServers does not have: both share one name space',
+      '  agents.both.card (line 10): expected an http:// or https:// URL, got text that is none',
+      '  policy.preset (line 12): expected one of: personal, team; got "teams"',
+      '  policy.rules[0].match (line 14): no peer of this file is called "dcos" (the part before the first /); did you mean docs/*?',
+      '  policy.rules[1].match (line 15): expected peer/capability, such as docs/*; got "docs"',
+      '  policy.rules[2].match (line 16): expected at least one entry: an empty list matches nothing; remove the rule or the key',
+      '  policy.rules[3].when (line 17): not a CEL condition over principal, peer, capability, kind, risk and arguments: Unknown variable: foo',
+      '  policy.rules[3].ttl (line 17): expected a duration from 1s to 7d, such as 15m; got "soon"',
+      '  policy.rules[4] (line 18): expected effect (allow, ask or deny) or risk; the rule says nothing',
+      '  names (line 19): expected one of: prefixed, as-is; got 3',
+      '  listn (line 20): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, tokens, listen, store',
     ])
   })
 

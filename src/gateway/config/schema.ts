@@ -7,6 +7,7 @@
 import { z } from 'zod'
 import { FOREIGN_SERVER_KEYS } from './foreign-keys.ts'
 import { MCP_REVISIONS } from './config.ts'
+import { LOCKED_ASKS, LOCKED_OFFERS } from '../../mcp/upstream/lock.ts'
 import { nearest } from './mistakes.ts'
 
 /** A peer's name. */
@@ -73,6 +74,10 @@ const headers = z.record(z.string(), quoted, { error: 'a mapping from header nam
 
 const foreign = Object.fromEntries(FOREIGN_SERVER_KEYS.map((key) => [key, z.unknown().optional()]))
 
+const lock = section(
+  Object.fromEntries([...LOCKED_OFFERS, ...LOCKED_ASKS].map((key) => [key, flag.optional()])),
+)
+
 const server = section(
   {
     command: text('the program to start, such as npx').optional(),
@@ -82,6 +87,8 @@ const server = section(
     url: text('an http:// or https:// URL').optional(),
     headers: headers.optional(),
     revision: oneOf(MCP_REVISIONS).optional(),
+    capabilities: lock.optional(),
+    stateless: flag.optional(),
     trust: oneOf(['all', 'none']).optional(),
     disabled: flag.optional(),
     enabled: flag.optional(),

@@ -4,7 +4,15 @@
  * Knows no eras beyond `PeerFacts`; how bytes travel is the link's, how a server is reached and
  * reached again is the connection's, what an answer means is outcome.ts's.
  */
-import type { Peer, PeerCounts, PeerListing, PeerReport } from '../../core/ports/peer.ts'
+import type {
+  Peer,
+  PeerCounts,
+  PeerListing,
+  PeerQuery,
+  PeerReport,
+  QueryAnswer,
+} from '../../core/ports/peer.ts'
+import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
@@ -13,10 +21,13 @@ import { LOCAL } from '../../core/words/principal.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
+import { createAnyHttpLink } from './any-http.ts'
 import type { Connected } from './connect.ts'
-import { createEra, type Era, type EraVerdicts } from './era.ts'
+import { createEra, type Era } from './era.ts'
 import { createEventQueue } from './events.ts'
-import { createHttpLink, type HttpEndpoint } from './http.ts'
+import { featuresOf } from './features.ts'
+import { onSession } from './heal.ts'
+import type { HttpEndpoint } from './http.ts'
 import { createInstance, type Instance, type InstanceDeps } from './instance.ts'
 import { createInstances, type Instances } from './instances.ts'
 import { LinkFailure, type Link, type LinkListener, type LinkOptions } from './link.ts'
@@ -25,9 +36,11 @@ import { listServer, type ServerListing } from './list.ts'
 import { type CapabilityLock, mayAsk } from './lock.ts'
 import type { OfferOptions } from './offer.ts'
 import { judgeFailure } from './outcome.ts'
+import { askQuery } from './query.ts'
 import { methodOf } from './request.ts'
 import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
 import type { Session } from './session.ts'
+import { createSseLink } from './sse-2024.ts'
 import { createStdioLink } from './stdio.ts'
 import { watchStop } from './stop.ts'
 import { startServer, type ServerCommand } from './supervise.ts'
@@ -45,7 +58,8 @@ export interface McpPeerConfig {
   readonly stateless?: boolean
   readonly server:
     | ({ readonly transport: 'stdio' } & ServerCommand)
-    | ({ readonly transport: 'http' } & HttpEndpoint)
+    /** `sse` is the transport of 2024-11-05; `http` finds out about it by itself. */
+    | ({ readonly transport: 'http' | 'sse' } & HttpEndpoint)
 }
 
 export interface McpPeerDeps {
@@ -75,7 +89,8 @@ export interface McpPeerOptions extends OfferOptions {
 }
 
 /** A Peer that also tells what its server did against the protocol. */
-export type McpPeer = Peer & Required<Pick<Peer, 'counts' | 'printed' | 'restart'>>
+export type McpPeer = Peer &
+  Required<Pick<Peer, 'counts' | 'printed' | 'query' | 'restart' | 'watch'>>
 
 const DEFAULT_LIST_MS = 60_000
 const DEFAULT_MOST_OWN = 16
@@ -89,7 +104,7 @@ export function createMcpPeer(
   deps: McpPeerDeps,
   options: McpPeerOptions = {},
 ): McpPeer {
-  if (config.server.transport === 'http') new URL(config.server.url)
+  if (config.server.transport !== 'stdio') new URL(config.server.url)
   return new ServerPeer(config, deps, options)
 }
 
@@ -133,11 +148,14 @@ class ServerPeer implements McpPeer {
 
   async listing(): Promise<PeerListing> {
     const { connection, offer } = this.#instances.shared
-    const connected = await connection.get()
-    this.#lastFacts = connected.facts
-    const { listing, freshForMs } = await offer.listing(connected)
-    const { instructions } = connected.facts
+    const { listing, freshForMs, facts } = await onSession(connection, async (session) => {
+      const offered = await offer.listing(session)
+      return { ...offered, facts: session.facts }
+    })
+    this.#lastFacts = facts
+    const { instructions } = facts
     return {
+      features: featuresOf(facts.capabilities),
       capabilities: listing.capabilities,
       leftOut: listing.leftOut,
       ...(instructions === undefined ? {} : { instructions }),
@@ -184,6 +202,18 @@ class ServerPeer implements McpPeer {
     return () => void this.#listeners.delete(listener)
   }
 
+  async query(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer> {
+    const world = { peer: this.name, clientInfo: this.#world.clientInfo }
+    const asked = onSession(this.#instances.shared.connection, (session) =>
+      askQuery(session, query, world, signal),
+    )
+    return abortable(asked, signal)
+  }
+
+  watch(uri: string, listener: (uri: string) => void): () => void {
+    return this.#instances.shared.notices.watch(uri, listener)
+  }
+
   async restart(): Promise<void> {
     await this.#instances.drop()
     await this.#instances.shared.connection.restart()
@@ -228,7 +258,10 @@ class ServerPeer implements McpPeer {
     const { server } = this.#config
     const { maxBytes } = this.#options
     const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
-    if (server.transport === 'http') return createHttpLink(server, listener, options)
+    if (server.transport !== 'stdio') {
+      const create = server.transport === 'sse' ? createSseLink : createAnyHttpLink
+      return create(server, listener, options)
+    }
     return createStdioLink(await startServer(server, this.#deps.environment), listener, options)
   }
 
@@ -310,25 +343,27 @@ class ServerPeer implements McpPeer {
 
   async #send({ connection, offer }: Instance, sending: Sending): Promise<Outcome> {
     const { call, stop } = sending
-    for (let attempt = 1; ; attempt += 1) {
-      const session = await abortable(connection.get(), stop.signal)
-      try {
-        const refusal = await offer.refusal(session, call, stop.signal)
-        if (refusal !== undefined) return refusal
-        const annotated = offer.paramHeaders(call.route.capability)
-        return await sendCall(this.#world, session, sending, annotated)
-      } catch (error) {
-        // The link ended between its choice and the send: nothing left, so a fresh one may be tried.
-        const unsent = error instanceof LinkFailure && error.reason === 'broken' && !error.sent
-        if (!unsent || attempt > 1) throw error
-      }
+    let told = false
+    const once: Sending = {
+      ...sending,
+      dispatched: (facts) => {
+        if (!told) sending.dispatched(facts)
+        told = true
+      },
     }
+    const send = async (session: Session): Promise<Outcome> => {
+      const refusal = await offer.refusal(session, call, stop.signal)
+      if (refusal !== undefined) return refusal
+      const annotated = offer.paramHeaders(call.route.capability)
+      return sendCall(this.#world, session, once, annotated)
+    }
+    return onSession(connection, send, { signal: stop.signal, act: isAct(call) })
   }
 }
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */
 function endpointText({ server }: McpPeerConfig): string {
-  if (server.transport === 'http') return `http ${server.url}`
+  if (server.transport !== 'stdio') return `http ${server.url}`
   const { command, args, cwd } = server
   return `stdio ${JSON.stringify([command, ...args])}${cwd === undefined ? '' : ` in ${cwd}`}`
 }

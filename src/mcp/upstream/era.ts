@@ -4,21 +4,9 @@
  * Kept beyond this process only when the server itself said so; what silence or a lost connection let
  * us assume holds for this process alone. A session era may end by an update: it is asked again in time.
  */
+import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Agreement } from './link.ts'
-
-/** What a server said, and when. */
-export interface EraVerdict extends Agreement {
-  /** ISO string. */
-  readonly at: string
-}
-
-/** Where verdicts outlive this process, by endpoint. */
-export interface EraVerdicts {
-  read(endpoint: string): EraVerdict | undefined
-  write(endpoint: string, verdict: EraVerdict): void
-  forget(endpoint: string): void
-}
 
 export interface Era {
   /** What to assume; undefined: ask. */

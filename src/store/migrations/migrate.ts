@@ -6,9 +6,16 @@ import { FIRST } from './0001-first.ts'
 import { INSISTS } from './0002-insists.ts'
 import { APPROVALS_BY_PRINCIPAL } from './0003-approvals-by-principal.ts'
 import { SESSIONS } from './0004-sessions.ts'
+import { ERA_VERDICTS } from './0005-era-verdicts.ts'
 
 /** In order; position + 1 is the number. Never edit one that was released. */
-const MIGRATIONS: readonly string[] = [FIRST, INSISTS, APPROVALS_BY_PRINCIPAL, SESSIONS]
+const MIGRATIONS: readonly string[] = [
+  FIRST,
+  INSISTS,
+  APPROVALS_BY_PRINCIPAL,
+  SESSIONS,
+  ERA_VERDICTS,
+]
 
 /** Marks the file as ours in its header: "comi". */
 export const APPLICATION_ID = 0x63_6f_6d_69
