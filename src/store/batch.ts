@@ -8,6 +8,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { assertNever } from '../core/words/assert-never.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { answerApproval, requestApproval } from './apply/approvals.ts'
+import { flushCallRows } from './apply/call-row.ts'
 import { commitTask } from './apply/commit-task.ts'
 import { forgetVerdict, writeVerdict } from './apply/era-verdicts.ts'
 import { claimEffects, releaseEffect } from './apply/leases.ts'
@@ -28,10 +29,12 @@ export function commitBatch(writer: Writer, commands: readonly Command[]): reado
     writer.db.exec('BEGIN IMMEDIATE')
     writer.expectOwner()
     applied = inOrder(commands, (command) => applyOne(writer, command))
+    flushCallRows(writer)
     writer.db.exec('COMMIT')
     return applied
   } catch (error) {
     const reached = writer.head
+    writer.calls.clear()
     rollBack(writer.db)
     const kept = rereadHead(writer, before)
     // A commit may report a fault after it was done: then the chain has moved, and applying again would double.
@@ -59,18 +62,27 @@ function inOrder(
 function applyOne(writer: Writer, command: Command): Applied {
   const head = writer.head
   writer.now = command.now
-  writer.run('SAVEPOINT command', {})
+  if (asksForCalls(command)) flushCallRows(writer)
+  writer.calls.begin()
+  writer.runAt('SAVEPOINT command')
   try {
     const value = applyCommand(writer, command)
-    writer.run('RELEASE command', {})
+    writer.runAt('RELEASE command')
     return { ok: true, value }
   } catch (error) {
     // Some disk faults end the whole transaction: then the batch is tried again command by command.
     if (!writer.db.isTransaction) throw error
     writer.db.exec('ROLLBACK TO command; RELEASE command')
     writer.rewind(head)
+    writer.calls.undo()
     return judgeFault(error)
   }
+}
+
+/** Looks for a call by anything but its id, so the table must have them all. */
+function asksForCalls(command: Command): boolean {
+  if (command.do === 'open') return command.sideEffect || command.idempotency !== null
+  return command.do === 'recover'
 }
 
 function applyCommand(writer: Writer, command: Command): unknown {
