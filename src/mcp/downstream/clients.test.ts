@@ -160,7 +160,12 @@ test('the v1 client lists, calls, reads, gets and ends its session', async () =>
   expect((await client.getPrompt({ name: 'desk_greet' })).messages).toHaveLength(1)
   await client.ping()
   await client.setLoggingLevel('warning')
+  const { sessionId } = transport
   await transport.terminateSession()
-  await expect(client.ping()).rejects.toThrow(/404|session/i)
+  const late = new TransportV1(new URL(server.url), sessionId === undefined ? {} : { sessionId })
+  late.setProtocolVersion('2025-11-25')
+  await late.start()
+  await expect(late.send({ jsonrpc: '2.0', id: 9, method: 'ping' })).rejects.toThrow(/404|session/i)
+  await late.close()
   expect(house.calls.map(({ principal }) => principal.id)).toEqual([LOCAL.id, LOCAL.id, LOCAL.id])
 })

@@ -26,6 +26,7 @@ const SINGLE = new Map(
     'Mcp-Method',
     'Mcp-Name',
     'Mcp-Session-Id',
+    'Last-Event-ID',
     'A2A-Version',
   ].map((name) => [name.toLowerCase(), name]),
 )
@@ -88,14 +89,22 @@ export function refuseMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | un
   if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
     return { status: 415, message: 'expected no Content-Encoding' }
   }
-  const { accept } = headers
-  if (accept === undefined) return undefined
-  const accepts = accept.toLowerCase().split(',').map(mediaRange)
-  const takes = (family: string, name: string): boolean =>
-    accepts.includes(name) || accepts.includes(`${family}/*`) || accepts.includes('*/*')
-  if (takes('application', 'application/json') && takes('text', 'text/event-stream'))
-    return undefined
+  if (takes(headers, 'application/json') && takes(headers, 'text/event-stream')) return undefined
   return { status: 406, message: 'expected Accept: application/json, text/event-stream' }
+}
+
+/** Judges Accept of a GET, which is answered by an event stream only. */
+export function refuseListening(headers: IncomingHttpHeaders): HttpRefusal | undefined {
+  if (takes(headers, 'text/event-stream')) return undefined
+  return { status: 406, message: 'expected Accept: text/event-stream' }
+}
+
+/** Whether Accept lets this type through; nothing said takes everything. */
+function takes({ accept }: IncomingHttpHeaders, name: string): boolean {
+  if (accept === undefined) return true
+  const accepts = accept.toLowerCase().split(',').map(mediaRange)
+  const family = name.slice(0, name.indexOf('/'))
+  return accepts.includes(name) || accepts.includes(`${family}/*`) || accepts.includes('*/*')
 }
 
 function mediaRange(text: string): string {

@@ -14,8 +14,9 @@ import { MCP_HEADERS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import type { Reply } from './answer.ts'
 import { SERVED_REVISIONS } from './discover.ts'
 import { drain } from './drain.ts'
+import { looksLikeBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
-import { openHttpAnswer, type HttpAnswer } from './http-answer.ts'
+import { openHttpAnswer } from './http-answer.ts'
 import { readBody } from './http-body.ts'
 import {
   LOOPBACK_HOSTS,
@@ -25,16 +26,19 @@ import {
   type HttpRefusal,
 } from './http-guard.ts'
 import {
-  agreeRevision,
-  answerInitialize,
-  answerLegacy,
-  refuseInitialize,
-  takeNotification,
-} from './legacy.ts'
-import { answerModern, type Arrival } from './modern.ts'
-import { createDoor, type Door, type DoorOptions, type DoorPorts } from './options.ts'
+  answerLegacyBatch,
+  answerLegacyMessage,
+  endHttpSession,
+  type Desk,
+  type From,
+} from './http-legacy.ts'
+import { listen, NO_STREAM } from './http-listen.ts'
+import { createMemorySessions } from './memory-sessions.ts'
+import { answerModern } from './modern.ts'
+import { createDoor, type DoorOptions, type DoorPorts } from './options.ts'
 import { createUnread } from './outgoing.ts'
-import { createSessions, type Session, type Sessions } from './sessions.ts'
+import { createSessionless } from './sessionless.ts'
+import { createSessions } from './sessions.ts'
 
 /** Who a request is from, or why it is not served. */
 export type Authenticate = (
@@ -60,10 +64,14 @@ const VERSION = MCP_HEADERS.protocolVersion.toLowerCase()
 
 export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): HttpDoor {
   const door = createDoor(ports, options)
-  const sessions = createSessions(door.clock, door.limits)
+  const store = options.sessions ?? createMemorySessions()
+  const sessions = createSessions(store, door.clock, door.limits, door.report)
+  const sessionless = createSessionless()
   const allowed = (options.allowedHosts ?? LOOPBACK_HOSTS).map((host) => host.toLowerCase())
   const closing = new AbortController()
   const running = new Set<Promise<void>>()
+  /** Connections that wait for news: a session has one, so that they are bounded with the sessions. */
+  const listening = new Set<Promise<void>>()
   const unread = createUnread(door.limits.maxUnreadBytes)
   let closed = false
 
@@ -77,8 +85,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   }
   const visit = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = openHttpAnswer(response, door.limits, unread)
-    const desk = { door, sessions, answer, closing: closing.signal }
-    const read = async (): Promise<Reply> => {
+    const desk = { door, sessions, sessionless, answer, closing: closing.signal }
+    const read = async (): Promise<Reply | undefined> => {
       const refused =
         refuseLoad() ?? refuseRepeats(request.rawHeaders) ?? refuseOrigin(request.headers, allowed)
       if (refused !== undefined) return refusalReply(refused)
@@ -87,7 +95,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
       return answerRequest(desk, request, who.principal)
     }
     try {
-      answer.end(await read())
+      const reply = await read()
+      if (reply !== undefined) answer.end(reply)
     } catch (fault) {
       door.report(fault)
       answer.end(refusalReply({ status: 500, message: 'internal error' }))
@@ -98,48 +107,47 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   return {
     handle: async (request, response) => {
       const done = visit(request, response)
-      running.add(done)
+      const kept = request.method === 'GET' ? listening : running
+      kept.add(done)
       await done
-      running.delete(done)
+      kept.delete(done)
     },
     close: async () => {
       closed = true
-      await drain(() => Promise.allSettled(running), door.limits.drainMs, closing)
+      sessions.release()
+      const all = (): Promise<unknown> => Promise.allSettled([...running, ...listening])
+      await drain(all, door.limits.drainMs, closing)
     },
   }
-}
-
-interface Desk {
-  readonly door: Door
-  readonly sessions: Sessions
-  readonly answer: HttpAnswer
-  readonly closing: AbortSignal
 }
 
 async function answerRequest(
   desk: Desk,
   request: IncomingMessage,
   principal: Principal,
-): Promise<Reply> {
-  if (request.method === 'DELETE') return endSession(desk, request.headers, principal)
-  if (request.method !== 'POST') {
-    const headers = { allow: 'POST, DELETE' }
-    return refusalReply({ status: 405, message: 'POST a message, or DELETE a session', headers })
-  }
-  const refused = refuseMediaTypes(request.headers)
+): Promise<Reply | undefined> {
+  const { headers } = request
+  const from = { principal, headers }
+  if (request.method === 'DELETE') return endHttpSession(desk, from)
+  // Only session revisions listen, and only on a session.
+  const listens = headers[SESSION] !== undefined && !hasModernHeader(headers)
+  if (request.method === 'GET' && listens) return listen(desk, from)
+  if (request.method !== 'POST') return refusalReply(NO_STREAM)
+  const refused = refuseMediaTypes(headers)
   if (refused !== undefined) return refusalReply(refused)
   const body = await readBody(request, desk.door.limits)
   if (body === undefined) return { status: 400 }
   if (!(body instanceof Uint8Array)) return refusalReply(body)
-  return answerMessage(desk, parseMessage(body), request.headers, principal)
+  if (looksLikeBatch(body) && !hasModernHeader(headers)) return answerLegacyBatch(desk, body, from)
+  return answerMessage(desk, parseMessage(body), from)
 }
 
 async function answerMessage(
   desk: Desk,
   message: RpcMessage,
-  headers: IncomingHttpHeaders,
-  principal: Principal,
-): Promise<Reply> {
+  from: From,
+): Promise<Reply | undefined> {
+  const { headers, principal } = from
   if (message.kind === 'fault') {
     return { status: 400, body: encodeError(message.id, message) }
   }
@@ -154,55 +162,13 @@ async function answerMessage(
   }
   const version = headers[VERSION]
   if (typeof version === 'string' && !SERVED_REVISIONS.includes(version.trim())) {
-    return badRequest(
-      message,
-      `${MCP_HEADERS.protocolVersion} is none of those served: ${SERVED_REVISIONS.join(', ')}`,
-    )
+    const text = `${MCP_HEADERS.protocolVersion} is none of those served: ${SERVED_REVISIONS.join(', ')}`
+    return badRequest(message, text)
   }
-  if (
-    message.kind === 'request' &&
-    message.method === 'initialize' &&
-    headers[SESSION] === undefined
-  ) {
-    return openSession(desk, message, principal)
-  }
-  if (
-    headers[SESSION] === undefined &&
-    message.kind === 'notification' &&
-    hasModernHeader(headers)
-  ) {
-    // 2026-07-28 defines no notification over HTTP; one that comes is taken and means nothing.
-    return { status: 202 }
-  }
-  const session = findSession(desk, headers, principal)
-  if ('status' in session) return refuseSession(message, session)
-  return answerInSession(desk, session, message, { principal, headers })
-}
-
-async function answerInSession(
-  desk: Desk,
-  session: Session,
-  message: Exclude<RpcMessage, { kind: 'fault' }>,
-  from: { readonly principal: Principal; readonly headers: IncomingHttpHeaders },
-): Promise<Reply> {
-  switch (message.kind) {
-    case 'notification':
-      takeNotification(session.running, message)
-      return { status: 202 }
-    case 'result':
-    case 'error':
-      // Nothing was asked on this session, so nothing waits for it.
-      return { status: 202 }
-    case 'request': {
-      const caller = {
-        notify: desk.answer.notify,
-        signal: desk.closing,
-        gone: desk.answer.closed,
-      }
-      const arrival: Arrival = { ...from, transport: 'http', caller }
-      return answerLegacy(desk.door, session, message, arrival)
-    }
-  }
+  const isAlone = headers[SESSION] === undefined && hasModernHeader(headers)
+  // 2026-07-28 defines no notification over HTTP; one that comes is taken and means nothing.
+  if (isAlone && message.kind === 'notification') return { status: 202 }
+  return answerLegacyMessage(desk, message, from)
 }
 
 function isModern(message: RpcRequest, headers: IncomingHttpHeaders): boolean {
@@ -216,56 +182,6 @@ function hasModernHeader(headers: IncomingHttpHeaders): boolean {
   const legacy: readonly string[] = LEGACY_REVISIONS
   // An older date than any session revision is a legacy caller's, not a future one's.
   return !legacy.includes(version.trim()) && version.trim() !== '2024-11-05'
-}
-
-async function openSession(desk: Desk, request: RpcRequest, principal: Principal): Promise<Reply> {
-  const refused = refuseInitialize(request)
-  if (refused !== undefined) return refused
-  const revision = agreeRevision(request)
-  const session = desk.sessions.open(principal, revision)
-  if (session === undefined) {
-    return refusalReply({
-      status: 503,
-      message: 'all sessions are in use',
-      headers: { 'retry-after': '5' },
-    })
-  }
-  const reply = await answerInitialize(desk.door, request, revision, principal)
-  return { ...reply, headers: { [SESSION_HEADER]: session.id } }
-}
-
-function findSession(
-  desk: Desk,
-  headers: IncomingHttpHeaders,
-  principal: Principal,
-): Session | HttpRefusal {
-  const id = headers[SESSION]
-  if (typeof id !== 'string') {
-    return {
-      status: 400,
-      message: `expected ${MCP_HEADERS.protocolVersion} with its _meta (2026-07-28), or ${SESSION_HEADER} from initialize`,
-    }
-  }
-  const session = desk.sessions.find(id, principal)
-  return session ?? { status: 404, message: 'no such session: initialize again' }
-}
-
-/** A request with neither version header, metadata nor session lacks a header, whichever era it meant. */
-function refuseSession(
-  message: Exclude<RpcMessage, { kind: 'fault' }>,
-  refusal: HttpRefusal,
-): Reply {
-  const code = refusal.status === 400 ? RPC_ERRORS.headerMismatch : RPC_ERRORS.invalidRequest
-  const id = message.kind === 'request' ? message.id : undefined
-  return { status: refusal.status, body: encodeError(id, { code, message: refusal.message }) }
-}
-
-function endSession(desk: Desk, headers: IncomingHttpHeaders, principal: Principal): Reply {
-  const session = findSession(desk, headers, principal)
-  if ('status' in session) return refusalReply(session)
-  desk.sessions.end(session)
-  for (const controller of session.running.values()) controller.abort('caller_canceled')
-  return { status: 204 }
 }
 
 function badRequest(message: Exclude<RpcMessage, { kind: 'fault' }>, text: string): Reply {

@@ -56,7 +56,12 @@ describe('initialize', () => {
 
     expect(dig(body, 'result')).toEqual({
       protocolVersion: agreed,
-      capabilities: { tools: {}, resources: {}, prompts: {}, logging: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { listChanged: true },
+        prompts: { listChanged: true },
+        logging: {},
+      },
       serverInfo: { name: 'test-door', version: '1.0.0' },
       instructions: 'Handle with care.',
     })

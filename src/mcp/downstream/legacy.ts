@@ -1,7 +1,7 @@
 /**
- * The legacy era (2025-11-25, 2025-06-18, 2025-03-26 without batches): `initialize`, then requests under a session.
+ * The legacy era (2025-11-25, 2025-06-18, 2025-03-26): `initialize`, then requests under a session, or under none.
  *
- * Cancelled by `notifications/cancelled` only; a connection that drops cancels nothing.
+ * Cancelled by `notifications/cancelled` only; a connection that drops cancels nothing. Callers are asked on their session.
  *
  * @source MCP 2025-11-25, basic, lifecycle and cancellation; server, utilities
  */
@@ -17,17 +17,11 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from '../wire/json-rpc.ts'
-import {
-  LEGACY_NOTIFICATIONS,
-  LEGACY_REVISION,
-  LEGACY_REVISIONS,
-  type LegacyRevision,
-} from '../wire/rev-2025-11-25.ts'
+import { LEGACY_NOTIFICATIONS } from '../wire/rev-2025-11-25.ts'
 import { MODERN_META, MODERN_REVISION, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import {
   encodeJson,
   findMember,
-  readString,
   scanObject,
   setMembers,
   sliceOf,
@@ -42,39 +36,50 @@ import {
   type Answer,
   type Reply,
 } from './answer.ts'
-import { capabilitiesOf } from './discover.ts'
 import { findMethod } from './methods.ts'
 import type { Arrival } from './modern.ts'
 import type { Door } from './options.ts'
 import { isLogLevel, readRequestMeta } from './request-meta.ts'
+import { agreeTerms, callerCanOf, type SessionTerms } from './session-terms.ts'
+import type { SessionNews } from './session-news.ts'
 import type { Session } from './sessions.ts'
 import { stringParam, type Caller, type Visit } from './visit.ts'
 
-/** The version that `initialize` agrees on: the one asked for if served, else our newest. */
-export function agreeRevision(request: RpcRequest): LegacyRevision {
-  const asked = initializeVersion(request)
-  return LEGACY_REVISIONS.find((revision) => revision === asked) ?? LEGACY_REVISION
+/** How one request under a session arrived, and where its questions go. */
+export interface LegacyArrival extends Arrival {
+  /** Takes a question of ours to the caller; left out where nobody can answer. */
+  readonly sendQuestion?: (message: Uint8Array) => void | Promise<void>
+  /** Tells the session news from now on; left out for a request that belongs to no session. */
+  readonly news?: () => SessionNews
 }
 
-/** What is wrong with an `initialize`; undefined when nothing is. */
-export function refuseInitialize(request: RpcRequest): Reply | undefined {
-  if (initializeVersion(request) !== undefined) return undefined
-  const fault = badParams('initialize needs params.protocolVersion, a string')
-  return { status: 200, body: encodeLegacy(request, fault) }
+/** What an `initialize` agrees on; a refusal when its params are not what it takes. */
+export function readInitialize(request: RpcRequest): SessionTerms | Reply {
+  const refuse = (text: string): Reply => ({
+    status: 200,
+    body: encodeLegacy(request, badParams(text)),
+  })
+  try {
+    const terms = agreeTerms(request)
+    return typeof terms === 'string' ? refuse(terms) : terms
+  } catch (fault) {
+    if (fault instanceof JsonFault) return refuse(`params: ${fault.message}`)
+    throw fault
+  }
 }
 
 /** The result of `initialize`. */
 export async function answerInitialize(
   door: Door,
   request: RpcRequest,
-  revision: LegacyRevision,
+  terms: SessionTerms,
   principal: Principal,
 ): Promise<Reply> {
   try {
     const instructions = await door.ports.catalogue.instructions(principal)
     const result = ourResult({
-      protocolVersion: revision,
-      capabilities: capabilitiesOf(door),
+      protocolVersion: terms.revision,
+      capabilities: await legacyCapabilities(door, principal),
       serverInfo: door.serverInfo,
       ...(instructions === undefined ? {} : { instructions }),
     })
@@ -85,12 +90,33 @@ export async function answerInitialize(
   }
 }
 
+/** What is served to this principal on a session: lists are watched for it, resources where some peer tells of updates. */
+async function legacyCapabilities(
+  door: Door,
+  principal: Principal,
+): Promise<Readonly<Record<string, object>>> {
+  const { catalogue } = door.ports
+  const features = await catalogue.features?.(principal)
+  const listed = { listChanged: true }
+  const subscribe = catalogue.watch !== undefined && features?.subscribe !== false
+  const completes = findMethod(door, 'completion/complete') !== undefined
+  return {
+    ...(door.offers.has('tools') ? { tools: listed } : {}),
+    ...(door.offers.has('resources')
+      ? { resources: subscribe ? { ...listed, subscribe } : listed }
+      : {}),
+    ...(door.offers.has('prompts') ? { prompts: listed } : {}),
+    ...(door.offers.has('logging') ? { logging: {} } : {}),
+    ...(completes && features?.completions === true ? { completions: {} } : {}),
+  }
+}
+
 /** Answers one request under a session. Never rejects. */
 export async function answerLegacy(
   door: Door,
   session: Session,
   request: RpcRequest,
-  arrival: Arrival,
+  arrival: LegacyArrival,
 ): Promise<Reply> {
   const key = idKey(request.id)
   if (session.running.has(key)) {
@@ -105,6 +131,7 @@ export async function answerLegacy(
       notify: (message) => arrival.caller.notify(message),
       signal,
       gone: arrival.caller.gone,
+      ...askOn(session, arrival, signal),
     }
     const answer = await answerUnder(door, session, request, { ...arrival, caller })
     return {
@@ -118,35 +145,61 @@ export async function answerLegacy(
   }
 }
 
+function askOn(
+  session: Session,
+  { sendQuestion }: LegacyArrival,
+  signal: AbortSignal,
+): Pick<Caller, 'ask'> {
+  if (sendQuestion === undefined) return {}
+  const can = callerCanOf(session.terms)
+  if (!can.form && !can.url && !can.sampling && !can.roots) return {}
+  return {
+    ask: (question, withdrawn) =>
+      session.questions.ask(question, {
+        withdrawn: AbortSignal.any([withdrawn, signal]),
+        send: sendQuestion,
+      }),
+  }
+}
+
 /** Takes a notification. All but a cancellation need nothing of us. @returns the id key that was withdrawn, if any. */
 export function takeNotification(
   running: ReadonlyMap<string, AbortController>,
   notification: RpcNotification,
 ): string | undefined {
+  const key = canceledKey(notification)
+  const controller = key === undefined ? undefined : running.get(key)
+  controller?.abort('caller_canceled')
+  return controller === undefined ? undefined : key
+}
+
+/** The id key of the request that a cancellation names. */
+export function canceledKey(notification: RpcNotification): string | undefined {
   if (notification.method !== LEGACY_NOTIFICATIONS.cancelled) return undefined
   if (notification.params === undefined) return undefined
   const { bytes, params } = notification
   const members = scanObject(bytes, params, { validated: true, allowDuplicates: true })
   const member = findMember(members, 'requestId')
   const id = member === undefined ? undefined : parseId(bytes, member)
-  const key = id === undefined ? undefined : idKey(id)
-  const controller = key === undefined ? undefined : running.get(key)
-  controller?.abort('caller_canceled')
-  return controller === undefined ? undefined : key
+  return id === undefined ? undefined : idKey(id)
 }
 
 async function answerUnder(
   door: Door,
   session: Session,
   request: RpcRequest,
-  arrival: Arrival,
+  arrival: LegacyArrival,
 ): Promise<Answer> {
   try {
     const visit = openVisit(session, request, arrival)
     if ('kind' in visit) return visit
     if (request.method === 'ping') return ourResult({})
     if (request.method === 'logging/setLevel' && door.offers.has('logging')) {
-      return setLevel(session, visit)
+      return await setLevel(session, visit, arrival)
+    }
+    const subscribes = SUBSCRIBING.get(request.method)
+    if (subscribes !== undefined && isSubscribable(door)) {
+      return await subscribes(visit, arrival)
     }
     if (request.method === 'initialize') {
       return ourError(RPC_ERRORS.invalidRequest, 'this session is initialized already')
@@ -166,24 +219,24 @@ async function answerUnder(
   }
 }
 
-function openVisit(session: Session, request: RpcRequest, arrival: Arrival): Visit | Answer {
+function openVisit(session: Session, request: RpcRequest, arrival: LegacyArrival): Visit | Answer {
   const sent =
     request.params === undefined ? encodeJson({}) : sliceOf(request.bytes, request.params)
-  const params = session.logLevel === undefined ? sent : stampLevel(sent, session.logLevel)
+  const { logLevel, revision } = session.terms
+  const params = logLevel === undefined ? sent : stampLevel(sent, logLevel)
   const members = scanObject(params, undefined, { validated: true })
   const meta = readRequestMeta(params, members)
   if (meta === undefined) return badParams('params._meta must be an object')
   return {
     era: 'legacy',
-    revision: session.revision,
+    revision,
     transport: arrival.transport,
     principal: arrival.principal,
     request,
     params,
     members,
     meta,
-    // Questions to a legacy caller need a live session both ways, which is not carried yet.
-    can: CANNOT_BE_ASKED,
+    can: arrival.caller.ask === undefined ? CANNOT_BE_ASKED : callerCanOf(session.terms),
     ...(arrival.headers === undefined ? {} : { headers: arrival.headers }),
     caller: arrival.caller,
   }
@@ -199,21 +252,50 @@ function stampLevel(params: Uint8Array, level: string): Uint8Array {
   return setMembers(params, undefined, { _meta: stamped })
 }
 
-function setLevel(session: Session, visit: Visit): Answer {
+async function setLevel(session: Session, visit: Visit, { news }: LegacyArrival): Promise<Answer> {
   const level = stringParam(visit, 'level')
   if (!isLogLevel(level)) return badParams('params.level must be a log level, debug to emergency')
-  session.logLevel = level
+  if (news === undefined) return needsSession(visit)
+  const { terms } = session
+  const before = terms.logLevel
+  terms.logLevel = level
+  try {
+    await session.save()
+  } catch (fault) {
+    if (before === undefined) delete terms.logLevel
+    else terms.logLevel = before
+    throw fault
+  }
   return ourResult({})
 }
 
-function initializeVersion(request: RpcRequest): string | undefined {
-  if (request.params === undefined) return undefined
-  const members = scanObject(request.bytes, request.params, {
-    validated: true,
-    allowDuplicates: true,
-  })
-  const version = findMember(members, 'protocolVersion')
-  return version?.type === 'string' ? readString(request.bytes, version.value) : undefined
+type Subscribing = (visit: Visit, arrival: LegacyArrival) => Promise<Answer>
+
+const SUBSCRIBING: ReadonlyMap<string, Subscribing> = new Map([
+  ['resources/subscribe', (visit, arrival) => changeSubscription(visit, arrival, 'subscribe')],
+  ['resources/unsubscribe', (visit, arrival) => changeSubscription(visit, arrival, 'unsubscribe')],
+])
+
+function isSubscribable(door: Door): boolean {
+  return door.ports.catalogue.watch !== undefined && door.offers.has('resources')
+}
+
+async function changeSubscription(
+  visit: Visit,
+  { news }: LegacyArrival,
+  change: 'subscribe' | 'unsubscribe',
+): Promise<Answer> {
+  const uri = stringParam(visit, 'uri')
+  if (uri === undefined) return badParams(`${visit.request.method} needs params.uri, a string`)
+  return news === undefined ? needsSession(visit) : news()[change](uri)
+}
+
+/** Nothing is remembered for a request that belongs to no session. */
+function needsSession(visit: Visit): Answer {
+  return ourError(
+    RPC_ERRORS.invalidRequest,
+    `${visit.request.method} needs a session: send initialize, then its Mcp-Session-Id`,
+  )
 }
 
 function encodeSafely(door: Door, request: RpcRequest, answer: Answer): Uint8Array {

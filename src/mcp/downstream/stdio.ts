@@ -13,26 +13,23 @@ import {
   encodeResult,
   idKey,
   parseMessage,
-  type RpcNotification,
+  type RpcMessage,
   type RpcRequest,
 } from '../wire/json-rpc.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { Reply } from './answer.ts'
+import { answerBatch, BATCH_REVISION, encodeBatch, looksLikeBatch, parseBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
 import { oneLine } from './http-answer.ts'
-import {
-  agreeRevision,
-  answerInitialize,
-  answerLegacy,
-  refuseInitialize,
-  takeNotification,
-} from './legacy.ts'
+import { LEGACY_NOTIFICATIONS } from '../wire/rev-2025-11-25.ts'
+import { answerInitialize, answerLegacy, readInitialize, takeNotification } from './legacy.ts'
 import { createLineReader } from './lines.ts'
 import { answerModern, type Arrival } from './modern.ts'
 import { drain } from './drain.ts'
 import { createDoor, type Door, type DoorOptions, type DoorPorts } from './options.ts'
-import { createSession, type Session } from './sessions.ts'
+import { openSessionNews, type SessionNews } from './session-news.ts'
+import { createSession, endSession, type Session } from './sessions.ts'
 
 export interface StdioDoorOptions extends DoorOptions {
   /** On whose behalf everything on this pipe is done. */
@@ -114,36 +111,77 @@ export function serveStdio(ports: DoorPorts, options: StdioDoorOptions): StdioDo
     done: Promise.race([ended, stopped]).then(async () => {
       input.off('data', lines.push)
       lines.end()
+      // Nobody is left to answer questions; calls that wait for one end by that.
+      pipe.session?.questions.end()
       await drain(() => settled(pending), door.limits.drainMs, closing)
+      if (pipe.session !== undefined) endSession(pipe.session)
     }),
   }
 }
 
 async function answerLine(pipe: Pipe, line: Uint8Array): Promise<void> {
+  const batched = pipe.session?.terms.revision === BATCH_REVISION && looksLikeBatch(line)
+  if (batched) return answerLines(pipe, line)
   const message = parseMessage(line)
   switch (message.kind) {
     case 'fault':
       return pipe.write(encodeError(message.id, message))
+    case 'request':
+      return answerRequest(pipe, message, pipe.write)
+    case 'notification':
     case 'result':
     case 'error':
-      // Nothing is ever asked on this pipe, so nothing waits for an answer.
-      return undefined
-    case 'notification':
-      return withdraw(pipe, message)
-    case 'request':
-      return answerRequest(pipe, message)
+      takeMessage(pipe, message)
   }
 }
 
-async function withdraw(pipe: Pipe, notification: RpcNotification): Promise<void> {
-  takeNotification(pipe.running, notification)
-  if (pipe.session !== undefined) takeNotification(pipe.session.running, notification)
+/** Several messages in one line, as 2025-03-26 has them. */
+async function answerLines(pipe: Pipe, line: Uint8Array): Promise<void> {
+  const batch = parseBatch(line, pipe.door.limits.maxBatch)
+  if (!batch.ok) return pipe.write(batch.body)
+  const answers = await answerBatch(batch.messages, {
+    answer: async (request) => {
+      let answer: Uint8Array | undefined
+      await answerRequest(pipe, request, async (body) => {
+        answer = body
+      })
+      return answer
+    },
+    take: (message) => takeMessage(pipe, message),
+  })
+  if (answers.length > 0) await pipe.write(encodeBatch(answers))
 }
 
-async function answerRequest(pipe: Pipe, request: RpcRequest): Promise<void> {
+/** What has no answer: a notification, or an answer to a question of ours. */
+function takeMessage(
+  pipe: Pipe,
+  message: Exclude<RpcMessage, { kind: 'request' | 'fault' }>,
+): void {
+  const { session } = pipe
+  if (message.kind !== 'notification') {
+    session?.questions.take(message)
+    return
+  }
+  takeNotification(pipe.running, message)
+  if (session === undefined) return
+  takeNotification(session.running, message)
+  if (message.method === LEGACY_NOTIFICATIONS.initialized) beginNews(pipe, session)
+}
+
+function beginNews(pipe: Pipe, session: Session): SessionNews {
+  session.news ??= openSessionNews(pipe.door, session, pipe.principal, pipe.write)
+  return session.news
+}
+
+/** @param deliver takes the answer, if one is due. */
+async function answerRequest(
+  pipe: Pipe,
+  request: RpcRequest,
+  deliver: (body: Uint8Array) => Promise<void>,
+): Promise<void> {
   if (pipe.inFlight >= pipe.door.limits.maxInFlight) {
     const message = `more than ${pipe.door.limits.maxInFlight} requests are running: wait for some to end`
-    return pipe.write(encodeError(request.id, { code: RPC_ERRORS.internal, message }))
+    return deliver(encodeError(request.id, { code: RPC_ERRORS.internal, message }))
   }
   pipe.inFlight += 1
   try {
@@ -151,7 +189,7 @@ async function answerRequest(pipe: Pipe, request: RpcRequest): Promise<void> {
       ? await answerModernOnPipe(pipe, request)
       : await answerLegacyOnPipe(pipe, request)
     // A withdrawn request is not answered any more. @source cancellation, behaviour requirements
-    if (reply.body !== undefined && reply.withdrawn !== true) await pipe.write(reply.body)
+    if (reply.body !== undefined && reply.withdrawn !== true) await deliver(reply.body)
   } finally {
     pipe.inFlight -= 1
   }
@@ -175,8 +213,13 @@ async function answerModernOnPipe(pipe: Pipe, request: RpcRequest): Promise<Repl
 
 async function answerLegacyOnPipe(pipe: Pipe, request: RpcRequest): Promise<Reply> {
   const { session } = pipe
-  if (session !== undefined)
-    return answerLegacy(pipe.door, session, request, arrivalOf(pipe, pipe.closing))
+  if (session !== undefined) {
+    return answerLegacy(pipe.door, session, request, {
+      ...arrivalOf(pipe, pipe.closing),
+      sendQuestion: pipe.write,
+      news: () => beginNews(pipe, session),
+    })
+  }
   if (request.method === 'ping') {
     return { status: 200, body: encodeResult(request.id, encodeJson({})) }
   }
@@ -184,11 +227,11 @@ async function answerLegacyOnPipe(pipe: Pipe, request: RpcRequest): Promise<Repl
     const text = 'expected initialize first, or 2026-07-28 metadata in params._meta'
     return refusal(request, RPC_ERRORS.invalidParams, text)
   }
-  const refused = refuseInitialize(request)
-  if (refused !== undefined) return refused
-  const revision = agreeRevision(request)
-  pipe.session = createSession(pipe.principal, revision, pipe.door.clock.now())
-  return answerInitialize(pipe.door, request, revision, pipe.principal)
+  const terms = readInitialize(request)
+  if ('status' in terms) return terms
+  const { door, principal } = pipe
+  pipe.session = createSession(principal.id, terms, door.limits, door.clock.now())
+  return answerInitialize(door, request, terms, principal)
 }
 
 function arrivalOf(pipe: Pipe, signal: AbortSignal): Arrival {

@@ -1,0 +1,108 @@
+/**
+ * The terms of a session: what `initialize` agreed on and what the caller set since, as they are kept across restarts.
+ *
+ * Which questions a caller can bear is its own word, held to what its revision knows.
+ *
+ * @source MCP 2025-11-25, basic, lifecycle, capability negotiation; client, elicitation (form from 2025-06-18, url from 2025-11-25)
+ */
+import { CANNOT_BE_ASKED, type CallerCan } from '../../core/words/question.ts'
+import type { RpcRequest } from '../wire/json-rpc.ts'
+import { LEGACY_REVISION, LEGACY_REVISIONS, type LegacyRevision } from '../wire/rev-2025-11-25.ts'
+import { findMember, readString, readValue, scanObject } from '../wire/spans.ts'
+import { checkStrict } from '../wire/strict.ts'
+import { isLogLevel, isObject, readCallerCan, type LogLevel } from './request-meta.ts'
+
+export interface SessionTerms {
+  readonly revision: LegacyRevision
+  /** As the caller declared them. */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** How the caller names itself: its own word, drives nothing. */
+  readonly clientInfo?: unknown
+  logLevel?: LogLevel
+  /** URIs as the caller named them. */
+  subscriptions: readonly string[]
+}
+
+/** Most characters of what a caller declares; it is kept. */
+const MAX_DECLARED = 65_536
+
+/** Terms of a request that belongs to no session. */
+export function sessionlessTerms(revision: LegacyRevision): SessionTerms {
+  return { revision, capabilities: {}, subscriptions: [] }
+}
+
+/**
+ * Reads the params of `initialize`: the version asked for if served, else our newest.
+ *
+ * @returns what is wrong with them, as text, when they cannot be agreed to.
+ * @throws JsonFault for params of which two readers may disagree.
+ */
+export function agreeTerms(request: RpcRequest): SessionTerms | string {
+  const { bytes, params } = request
+  if (params === undefined) return 'initialize needs params.protocolVersion, a string'
+  const members = scanObject(bytes, params, { validated: true, allowDuplicates: true })
+  const version = findMember(members, 'protocolVersion')
+  if (version?.type !== 'string') return 'initialize needs params.protocolVersion, a string'
+  const asked = readString(bytes, version.value)
+  const declared = (key: string): unknown => {
+    const member = findMember(members, key)
+    if (member === undefined) return undefined
+    checkStrict(bytes, member.value)
+    return readValue(bytes, member.value)
+  }
+  const capabilities = declared('capabilities') ?? {}
+  if (!isObject(capabilities)) return 'params.capabilities must be an object'
+  const clientInfo = declared('clientInfo')
+  if (JSON.stringify([capabilities, clientInfo]).length > MAX_DECLARED) {
+    return `params.capabilities and params.clientInfo must be at most ${MAX_DECLARED} characters`
+  }
+  return {
+    revision: LEGACY_REVISIONS.find((revision) => revision === asked) ?? LEGACY_REVISION,
+    capabilities,
+    ...(clientInfo === undefined ? {} : { clientInfo }),
+    subscriptions: [],
+  }
+}
+
+/** Which questions may be put to this caller. */
+export function callerCanOf({ revision, capabilities }: SessionTerms): CallerCan {
+  const said = readCallerCan(capabilities)
+  if (revision === LEGACY_REVISION) return said
+  const form = revision === '2025-06-18' && isObject(capabilities['elicitation'])
+  return { ...CANNOT_BE_ASKED, form, sampling: said.sampling, roots: said.roots }
+}
+
+/** Whether a sampling question may bring tools. */
+export function canSampleTools({ revision, capabilities }: SessionTerms): boolean {
+  const { sampling } = capabilities
+  return revision === LEGACY_REVISION && isObject(sampling) && isObject(sampling['tools'])
+}
+
+/** The text that is kept. */
+export function encodeTerms(terms: SessionTerms): string {
+  return JSON.stringify(terms)
+}
+
+/** @returns undefined for a text that this version cannot read: its caller opens another session. */
+export function parseTerms(text: string): SessionTerms | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(value)) return undefined
+  const { capabilities, subscriptions, logLevel, clientInfo } = value
+  const revision = LEGACY_REVISIONS.find((known) => known === value['revision'])
+  if (revision === undefined || !isObject(capabilities)) return undefined
+  const level = typeof logLevel === 'string' && isLogLevel(logLevel) ? logLevel : undefined
+  return {
+    revision,
+    capabilities,
+    ...(clientInfo === undefined ? {} : { clientInfo }),
+    ...(level === undefined ? {} : { logLevel: level }),
+    subscriptions: Array.isArray(subscriptions)
+      ? subscriptions.filter((uri) => typeof uri === 'string')
+      : [],
+  }
+}
