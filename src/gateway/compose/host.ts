@@ -170,7 +170,7 @@ async function assemble(
     config,
     operator,
     doorPorts: doorPorts(parts),
-    doorOptions: doorOptions(options, version, onFault),
+    doorOptions: doorOptions(options, store, version, onFault),
     publishedPorts: publishedPorts(parts),
     recovered: store.recovered,
     pipes: own.pipes,
@@ -218,6 +218,7 @@ function ownProcess(
 
 function doorOptions(
   { config, doorLimits }: HostOptions,
+  store: Store,
   version: string,
   onFault: (what: string, error: unknown) => void,
 ): DoorOptions {
@@ -225,6 +226,7 @@ function doorOptions(
     serverInfo: { name: 'comity', version, title: 'comity' },
     sealingKey: loadSealingKey(config.store),
     clock: systemClock,
+    sessions: store.sessions,
     report: (fault) => onFault('door', fault),
     ...(doorLimits === undefined ? {} : { limits: doorLimits }),
   }
