@@ -123,6 +123,26 @@ test.each(
   },
 )
 
+test.each(['2025-11-25', '2025-06-18', '2025-03-26'])(
+  'a session agrees on %s when that is what its caller speaks',
+  async (protocolVersion) => {
+    const { url } = await start('dual')
+    const clientInfo = { name: 'caller', version: '0.0.0' }
+    const params = { protocolVersion, capabilities: {}, clientInfo }
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+    })
+    const text = await response.text()
+    expect(response.headers.get('mcp-session-id')).toMatch(/^[\x21-\x7e]+$/u)
+    expect(text).toContain(`"protocolVersion":"${protocolVersion}"`)
+  },
+)
+
 test.each(['SIGTERM', 'the end of its standard input'] as const)('ends on %s', async (how) => {
   const { child } = await start('dual')
   const ended = once(child, 'exit')
