@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
+import type { EraVerdicts } from '../../src/core/ports/era-verdicts.ts'
 import type { CallEvent, Exchange, StopReason, WireFacts } from '../../src/core/ports/upstream.ts'
 import type { Continuation, Operation, OutboundCall } from '../../src/core/words/call.ts'
 import type { CapabilityHints, CapabilityKind } from '../../src/core/words/capability.ts'
@@ -25,17 +26,31 @@ export type Server = McpPeerConfig['server']
 const sha256 = (data: string | Uint8Array): string =>
   createHash('sha256').update(data).digest('hex')
 
+export interface PeerOptions
+  extends McpPeerOptions, Pick<McpPeerConfig, 'revision' | 'capabilities' | 'stateless'> {
+  readonly verdicts?: EraVerdicts
+  /** The time of day, milliseconds. Default: the true one. */
+  readonly now?: () => number
+}
+
 /** A peer that is closed when the test ends. */
 export function openPeer(
   server: Server,
-  options: McpPeerOptions & { readonly revision?: string } = {},
+  options: PeerOptions = {},
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): McpPeer {
-  const { revision, ...rest } = options
+  const { revision, capabilities, stateless = false, verdicts, now = Date.now, ...rest } = options
   const peer = createMcpPeer(
-    { name: 'peer', trusted: true, server, ...(revision === undefined ? {} : { revision }) },
     {
-      clock: { now: () => Date.now() },
+      name: 'peer',
+      trusted: true,
+      server,
+      stateless,
+      ...(capabilities === undefined ? {} : { capabilities }),
+      ...(revision === undefined ? {} : { revision }),
+    },
+    {
+      clock: { now: () => now() },
       digest: {
         text: sha256,
         json: ({ bytes }) => sha256(canonicalJson(bytes)),
@@ -43,6 +58,7 @@ export function openPeer(
       },
       environment,
       clientInfo: { name: 'comity-test', version: '0.0.0' },
+      ...(verdicts === undefined ? {} : { verdicts }),
     },
     rest,
   )
@@ -134,6 +150,7 @@ export function listenLegacy(
 ): Promise<string> {
   return listen((request, response, body) => {
     if (request.method === 'DELETE') return void response.writeHead(200).end()
+    if (request.method === 'GET') return void response.writeHead(405).end()
     const message = JSON.parse(body) as Message
     if (handle(message, response, request)) return
     if (message.id === undefined) return void response.writeHead(202).end()
@@ -183,6 +200,11 @@ export interface CallOptions {
   /** The raw params; by default made from the arguments. */
   readonly params?: string
   readonly can?: Partial<CallerCan>
+  /** Answers questions in mid-call. */
+  readonly ask?: NonNullable<Exchange['ask']>
+  /** The id of the principal. Default `local`. */
+  readonly principal?: string
+  readonly onLate?: (outcome: Outcome) => void
   readonly deadlineMs?: number
   readonly signal?: AbortSignal
   readonly stopReason?: StopReason
@@ -216,7 +238,7 @@ export async function makeCall(
       hints: options.hints ?? {},
       trusted: true,
     },
-    principal: { id: 'local', groups: [], via: 'local' },
+    principal: { id: options.principal ?? 'local', groups: [], via: 'local' },
     operation: options.operation ?? 'call',
     native: mcpNative(new TextEncoder().encode(params), '2025-11-25'),
     arguments: jsonText(argumentBytes),
@@ -234,11 +256,13 @@ export async function makeCall(
       return options.onEvent?.(event)
     },
     can: { ...CANNOT_BE_ASKED, ...options.can },
+    ...(options.ask === undefined ? {} : { ask: options.ask }),
   }
-  const outcome = await peer.upstream.call(call, exchange, (facts) => {
+  const onSend = (facts: WireFacts): void => {
     sent.push(facts)
     options.onSend?.()
-  })
+  }
+  const outcome = await peer.upstream.call(call, exchange, onSend, options.onLate)
   return { outcome, events, sent }
 }
 
