@@ -56,6 +56,8 @@ export interface Report {
 interface Fault {
   readonly name: string
   readonly message: string
+  /** Nothing was checked: its row says so, and it is told after what says more. */
+  readonly missing?: true
 }
 
 interface Row {
@@ -141,7 +143,8 @@ function judgeRun(
   if (run.note !== undefined) {
     faults.push({ name: nameOf(block, run.scenario, 'exit'), message: run.note })
   } else if (counted.length === 0) {
-    faults.push({ name: nameOf(block, run.scenario, 'missing'), message: 'there were no checks' })
+    const name = nameOf(block, run.scenario, 'missing')
+    faults.push({ name, message: 'there were no checks', missing: true })
   }
   const passed = counted.filter(({ status }) => status === 'SUCCESS').length
   const verdict = faults.length === 0 ? 'ok    ' : counted.length === 0 ? 'MISSED' : 'FAILED'
@@ -189,7 +192,7 @@ function describeBlock(block: Block, rows: readonly Row[]): string[] {
     ...rows.flatMap(({ line, faults }) => [
       line,
       // Those that decide are told again at the end, where a reader looks.
-      ...(block.decides ? [] : faults.map((fault) => `         ${tell(fault)}`)),
+      ...(block.decides ? [] : faults.filter(({ missing }) => missing !== true).map(tell)),
     ]),
     `  total  ${whole}/${rows.length} scenarios, ${sum((row) => row.passed)}/${sum((row) => row.total)} checks, ${(block.milliseconds / 1000).toFixed(1)} s`,
   ]
@@ -197,19 +200,20 @@ function describeBlock(block: Block, rows: readonly Row[]): string[] {
 
 function describeFaults(faults: readonly Fault[]): string[] {
   if (faults.length === 0) return []
-  const left = faults.length - MAX_TOLD
+  const told = faults.toSorted(
+    (one, other) => Number(one.missing === true) - Number(other.missing === true),
+  )
+  const left = told.length - MAX_TOLD
   return [
     '',
     'Failed:',
-    ...faults
-      .slice(0, MAX_TOLD)
-      .flatMap(({ name, message }) => [`✗ ${name}`, `    ${cut(message)}`]),
+    ...told.slice(0, MAX_TOLD).flatMap(({ name, message }) => [`✗ ${name}`, `    ${cut(message)}`]),
     ...(left > 0 ? [`… and ${left} more; run one with --only <scenario>`] : []),
   ]
 }
 
 function tell({ name, message }: Fault): string {
-  return cut(`${name.split(':').at(-1)}: ${message}`)
+  return `         ${cut(`${name.split(':').at(-1)}: ${message}`)}`
 }
 
 function cut(text: string): string {
