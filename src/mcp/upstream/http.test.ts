@@ -162,6 +162,7 @@ describe('headers', () => {
         request.headers['mcp-protocol-version'],
       ])
       if (request.method === 'DELETE') return void response.writeHead(200).end()
+      if (request.method === 'GET') return void response.writeHead(405).end()
       const message = JSON.parse(body) as Message
       if (message.method === 'server/discover') return void response.writeHead(400).end()
       if (message.id === undefined) return void response.writeHead(202).end()
@@ -178,7 +179,9 @@ describe('headers', () => {
     const peer = openPeer(http(url))
     await makeCall(peer, 'pay')
     await peer.close()
-    expect(seen).toEqual([
+    const gets = seen.filter((one) => (one as string[])[0] === 'GET')
+    expect(gets).toEqual([['GET', 'abc', '2025-11-25']])
+    expect(seen.filter((one) => !gets.includes(one))).toEqual([
       ['POST', undefined, '2026-07-28'],
       ['POST', undefined, undefined],
       ['POST', 'abc', '2025-11-25'],

@@ -10,6 +10,7 @@ import { declareAtStart } from './declare.ts'
 import { type AnswerRequest, type Link, LinkFailure, type LinkListener } from './link.ts'
 import type { ServerListing } from './list.ts'
 import { type CapabilityLock, driftFrom } from './lock.ts'
+import { createNotices, type Notices } from './notices.ts'
 import { createOffer, type Offer, type OfferOptions } from './offer.ts'
 import { createSession, type Session } from './session.ts'
 
@@ -33,11 +34,11 @@ export interface InstanceDeps {
 export interface Instance {
   readonly connection: Connection<Session>
   readonly offer: Offer
+  readonly notices: Pick<Notices, 'watch'>
   /** What its server agreed on is not so any more: it is asked anew before the next call. */
   renew(session: Session): void
+  close(): Promise<void>
 }
-
-const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/
 
 /** Makes an instance; starts and sends nothing until its connection is asked for. */
 export function createInstance(deps: InstanceDeps): Instance {
@@ -45,37 +46,45 @@ export function createInstance(deps: InstanceDeps): Instance {
     {
       peer: deps.peer,
       list: deps.list,
+      tells: (connected) => notices.tells(connected),
       monotonic: () => performance.now(),
       onDifferent: deps.onDifferent,
     },
     deps.offer,
   )
-  const listener: LinkListener = (notification) => {
-    if (!LIST_CHANGED.test(notification.method)) return deps.onMessage(notification)
-    offer.outdate()
-    deps.onChanged()
-  }
-  const connection = createConnection<Session>({
-    connect: (signal) => open(deps, listener, signal),
+  const notices: Notices = createNotices({
+    clientInfo: deps.connect.clientInfo,
+    reach: () => connection.get(),
+    onListChanged() {
+      offer.outdate()
+      deps.onChanged()
+    },
+  })
+  const connection: Connection<Session> = createConnection<Session>({
+    connect: (signal) => open(deps, notices, signal),
     monotonic: () => performance.now(),
     onReconnected: deps.onChanged,
   })
   return {
     connection,
     offer,
+    notices,
     renew(session) {
       connection.retire(session)
       session.retire()
     },
+    async close() {
+      notices.close()
+      await connection.close()
+    },
   }
 }
 
-async function open(
-  deps: InstanceDeps,
-  listener: LinkListener,
-  signal: AbortSignal,
-): Promise<Session> {
+async function open(deps: InstanceDeps, notices: Notices, signal: AbortSignal): Promise<Session> {
   const asks: Asks = createAsks(deps.may)
+  const listener: LinkListener = (notification) => {
+    if (!notices.take(notification)) deps.onMessage(notification)
+  }
   let declared: Session['declared'] = {}
   const connected = await connect(
     () => deps.openLink(listener, asks.onStray),
@@ -92,5 +101,6 @@ async function open(
     await link.close()
     throw new LinkFailure('unreachable', false, drift)
   }
+  notices.attach(connected)
   return createSession(connected, asks, facts.era === 'modern' ? {} : declared)
 }

@@ -45,7 +45,7 @@ export function createInstances(
   const end = (principal: string, one: Own): void => {
     own.delete(principal)
     clearTimeout(one.timer)
-    const ended = one.instance.connection.close().catch(() => {})
+    const ended = one.instance.close().catch(() => {})
     ending.add(ended)
     void ended.finally(() => ending.delete(ended))
   }
@@ -89,7 +89,7 @@ export function createInstances(
     all: () => [shared, ...[...own.values()].map(({ instance }) => instance)],
     drop,
     async close() {
-      await Promise.all([drop(), shared.connection.close()])
+      await Promise.all([drop(), shared.close()])
     },
   }
 }

@@ -4,7 +4,7 @@
  *
  * Notices are hints: after a gap everything counts as changed.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcNotification } from '../wire/json-rpc.ts'
 import { MODERN_NOTIFICATIONS } from '../wire/rev-2026-07-28.ts'
@@ -33,8 +33,8 @@ export interface NoticesDeps {
 export interface Notices {
   /** A connection was made; what was wanted of the one before is wanted of this one. */
   attach(connected: Connected): void
-  /** What a link told outside of requests. */
-  take(notification: RpcNotification): void
+  /** What a link told outside of requests. @returns false when it is nothing of all this. */
+  take(notification: RpcNotification): boolean
   /** Whether this connection would now tell of any change to what the server offers. */
   tells(connected: Connected): boolean
   /** Calls back on updates of the resource, or of one below it. @returns the way to stop. */
@@ -44,6 +44,8 @@ export interface Notices {
 
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
+/** Of a request of the server: withdrawn by the link. */
+const CANCELED = MODERN_NOTIFICATIONS.cancelled
 const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/
 
 /** Makes it for one server; sends nothing until a connection is attached. */
@@ -91,13 +93,17 @@ class ServerNotices implements Notices {
     if (this.#watches.uris().length > 0) this.#want()
   }
 
-  take(notification: RpcNotification): void {
-    if (this.#attached?.listen?.take(notification) === true) return
+  take(notification: RpcNotification): boolean {
+    if (this.#attached?.listen?.take(notification) === true) return true
     const { method } = notification
-    if (LIST_CHANGED.test(method)) return this.#deps.onListChanged()
-    if (method !== MODERN_NOTIFICATIONS.resourceUpdated) return
+    if (LIST_CHANGED.test(method)) {
+      this.#deps.onListChanged()
+      return true
+    }
+    if (method !== MODERN_NOTIFICATIONS.resourceUpdated) return method === CANCELED
     const uri = uriOf(notification)
     if (uri !== undefined) this.#watches.updated(uri)
+    return true
   }
 
   tells({ link, facts }: Connected): boolean {
@@ -140,6 +146,8 @@ class ServerNotices implements Notices {
     if (this.#reaching) return
     this.#reaching = true
     const { signal } = this.#closing
+    // Others hear of an end later than this one.
+    await turn()
     for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause *= 2) {
       if (this.#watches.uris().length === 0) break
       try {

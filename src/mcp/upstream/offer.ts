@@ -21,6 +21,8 @@ export interface OfferDeps {
   readonly peer: string
   /** Lists the server. @throws LinkFailure */
   list(connected: Connected): Promise<ServerListing>
+  /** Whether this connection would now tell of any change to what is listed. */
+  tells(connected: Connected): boolean
   /** Milliseconds that only grow. */
   monotonic(): number
   /** Told when a listing made for a call is not what was offered before. */
@@ -181,9 +183,12 @@ class KeptOffer implements Offer {
 
   async #list(connected: Connected, notices: number, forCall: boolean): Promise<Kept> {
     const askedAt = this.#deps.monotonic()
+    const toldBefore = this.#deps.tells(connected)
     const listing = await this.#deps.list(connected)
     const before = this.#kept
-    const freshForMs = freshFor(connected, listing, this.#options)
+    // What changed while nothing was heard would never be told.
+    const told = toldBefore && this.#deps.tells(connected)
+    const freshForMs = freshFor(connected, listing, told, this.#options)
     const kept: Kept = {
       connected,
       notices,
@@ -247,25 +252,15 @@ function judgeRoute(route: Route, { listing, fingerprints }: Kept): Failed | und
 }
 
 function freshFor(
-  { link, facts }: Connected,
+  { facts }: Connected,
   { ttlMs, leftOut }: ServerListing,
+  told: boolean,
   { shortestTtlMs, assumedTtlMs }: Required<OfferOptions>,
 ): number | undefined {
-  if (facts.era === 'modern') {
-    return Math.min(Math.max(ttlMs ?? assumedTtlMs, shortestTtlMs), LONGEST_TTL_MS)
-  }
-  // Over HTTP a legacy notice needs a stream of its own, which is not kept open.
-  const told = link.transport === 'stdio' && tellsOfChanges(facts.capabilities)
   // A list that could not be read whole is asked for again.
-  return told && leftOut.every(({ name }) => name !== '*') ? undefined : assumedTtlMs
-}
-
-function tellsOfChanges(capabilities: Readonly<Record<string, unknown>>): boolean {
-  return ['tools', 'resources', 'prompts'].every((list) => {
-    const declared = capabilities[list]
-    if (typeof declared !== 'object' || declared === null) return true
-    return 'listChanged' in declared && declared.listChanged === true
-  })
+  if (told && leftOut.every(({ name }) => name !== '*')) return undefined
+  if (facts.era === 'legacy') return assumedTtlMs
+  return Math.min(Math.max(ttlMs ?? assumedTtlMs, shortestTtlMs), LONGEST_TTL_MS)
 }
 
 function fingerprintsOf(

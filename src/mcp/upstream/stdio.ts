@@ -190,9 +190,7 @@ class StdioLink implements Link {
       void owner.onNotification?.(notification)
       return
     }
-    if (notification.method === 'notifications/cancelled') {
-      return this.#incoming.withdraw(notification)
-    }
+    if (notification.method === 'notifications/cancelled') this.#incoming.withdraw(notification)
     this.#listener(notification)
   }
 

@@ -1,0 +1,40 @@
+/**
+ * What is done on a connection, done once more on a new one where the first was of no use: when
+ * nothing was sent, and, for what has no effects, when the server said that it lost the session.
+ *
+ * An act is never sent again after that: servers are known to find out about the session afterwards.
+ */
+import { setImmediate as turn } from 'node:timers/promises'
+import { abortable } from './abortable.ts'
+import type { Connection } from './connection.ts'
+import { LinkFailure } from './link.ts'
+import type { Session } from './session.ts'
+
+export interface HealOptions {
+  /** Ends the waiting for a connection. */
+  readonly signal?: AbortSignal
+  /** It may have effects. Default false. */
+  readonly act?: boolean
+}
+
+/** @throws what `run` throws, and LinkFailure when there is no connection. */
+export async function onSession<T>(
+  connection: Connection<Session>,
+  run: (session: Session) => Promise<T>,
+  { signal, act = false }: HealOptions = {},
+): Promise<T> {
+  const get = (): Promise<Session> =>
+    signal === undefined ? connection.get() : abortable(connection.get(), signal)
+  try {
+    return await run(await get())
+  } catch (error) {
+    if (!(error instanceof LinkFailure) || !mayRepeat(error, act)) throw error
+    // The keeper of the connection hears of the end by itself.
+    await turn()
+    return await run(await get())
+  }
+}
+
+function mayRepeat({ reason, sent, sessionLost }: LinkFailure, act: boolean): boolean {
+  return (reason === 'broken' && !sent) || (sessionLost && !act)
+}
