@@ -69,6 +69,8 @@ async function exchange(
   try {
     const response = await answer(toRequest(incoming, gone.signal))
     outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+    // A stream that has nothing to say yet is open all the same.
+    outgoing.flushHeaders()
     if (response.body === null) outgoing.end()
     else await pipeline(Readable.fromWeb(response.body as NodeStream), outgoing)
   } catch {
