@@ -64,7 +64,7 @@ export async function read(
 }
 
 /** `peer/tool` needs that peer alone; an exposed name could be anyone's. */
-function peersOf(target: string): 'all' | readonly string[] {
+export function peersOf(target: string): 'all' | readonly string[] {
   const slash = target.indexOf('/')
   return slash < 0 ? 'all' : [target.slice(0, slash)]
 }
@@ -154,7 +154,8 @@ function showResult(terminal: Terminal, resultText: string): void {
     terminal.line(visibleLines(JSON.stringify(result.structuredContent, undefined, 2)))
 }
 
-function sayBlock(block: Record<string, unknown>): string {
+/** One content block as text: what is no text is named, never printed. */
+export function sayBlock(block: Record<string, unknown>): string {
   if (typeof block['text'] === 'string') return block['text']
   const mimeType = String(block['mimeType'] ?? 'no media type')
   if (typeof block['data'] === 'string')

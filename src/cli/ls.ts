@@ -51,7 +51,8 @@ export function showStatus(terminal: Terminal, report: StatusReport, capabilitie
   for (const ignored of report.ignored) terminal.line(`ignored: ${ignored.path}: ${ignored.reason}`)
 }
 
-function headline(peer: PeerLine): string {
+/** One peer in one line. */
+export function headline(peer: PeerLine): string {
   const by = [
     peer.transport,
     peer.revision === undefined ? undefined : `${peer.protocol} ${peer.revision}`,

@@ -9,8 +9,11 @@ import type { CallOptions, ReadOptions } from './call.ts'
 import type { DelegateOptions } from './delegate.ts'
 import type { ImportOptions } from './import.ts'
 import type { LedgerOptions, SettleOptions } from './ledger.ts'
+import type { LogsOptions } from './logs.ts'
 import type { McpOptions } from './mcp.ts'
+import type { PromptOptions } from './prompt.ts'
 import type { SharedOptions } from './shared.ts'
+import type { StopOptions } from './stop.ts'
 import type { AnswerOptions, TasksOptions } from './tasks.ts'
 import type { UpOptions } from './up.ts'
 import { EXIT, exitOfError } from './exit-codes.ts'
@@ -43,6 +46,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   long(program)
   deciding(program)
   looking(program)
+  watching(program)
   program.addHelpText('after', HELP_AFTER)
   // Until a command says otherwise: a process that ends in mid-command has not done what it was asked.
   process.exitCode = EXIT.failed
@@ -134,6 +138,15 @@ function using(program: Command): void {
     .action(
       act<CallOptions>(async (options, terminal, tool, args) =>
         (await import('./call.ts')).call(options, terminal, String(tool), args),
+      ),
+    )
+  add(program, 'prompt', 'fetch a prompt: peer/prompt or its exposed name')
+    .argument('<prompt>')
+    .option('-a, --arg <name=value>', 'one argument, as text (repeat)', collect, [])
+    .option('--timeout <duration>', 'how long to wait', '2m')
+    .action(
+      act<PromptOptions>(async (options, terminal, name) =>
+        (await import('./prompt.ts')).prompt(options, terminal, String(name)),
       ),
     )
   add(program, 'read', 'read a resource by its URI')
@@ -260,6 +273,42 @@ function looking(program: Command): void {
         (await import('./ledger.ts')).settle(options, terminal, String(call)),
       ),
     )
+}
+
+function watching(program: Command): void {
+  add(
+    program,
+    'status',
+    'the process that owns the store, who is connected, peers, what waits',
+  ).action(
+    act(async (options, terminal) => (await import('./status.ts')).status(options, terminal)),
+  )
+  add(program, 'stop', 'ask the process that owns the store to end once running calls answered')
+    .option('--now', 'break running calls off: unknown to their callers')
+    .action(
+      act<StopOptions>(async (options, terminal) =>
+        (await import('./stop.ts')).stop(options, terminal),
+      ),
+    )
+  add(program, 'restart', 'start a peer anew that is left alone after failures')
+    .argument('<peer>')
+    .action(
+      act(async (options, terminal, peer) =>
+        (await import('./restart.ts')).restart(options, terminal, String(peer)),
+      ),
+    )
+  add(program, 'logs', 'what a server that comity started printed, secrets masked')
+    .argument('<peer>')
+    .option('-n, --lines <count>', 'how many of the last lines', '100')
+    .option('-f, --follow', 'go on with every new line')
+    .action(
+      act<LogsOptions>(async (options, terminal, peer) =>
+        (await import('./logs.ts')).logs(options, terminal, String(peer)),
+      ),
+    )
+  add(program, 'doctor', 'what of this installation will not work, and what to do about it').action(
+    act(async (options, terminal) => (await import('./doctor.ts')).doctor(options, terminal)),
+  )
 }
 
 function add(program: Command, name: string, description: string): Command {

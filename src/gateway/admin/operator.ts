@@ -145,6 +145,8 @@ export interface LogsReport {
   readonly peer: string
   readonly state: PeerLine['state']
   readonly lines: readonly string[]
+  /** Why it does not run, with what it printed last. */
+  readonly detail?: string
 }
 
 export interface OutcomeReport {

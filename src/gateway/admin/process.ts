@@ -47,7 +47,7 @@ export function createProcessVerbs(
       return { peer: name }
     },
     logs: ({ peer, lines, follow }, live) =>
-      readLogs(parts, peerOf(parts, peer), lines ?? DEFAULT_LINES, follow === true, live),
+      readLogs(peerOf(parts, peer), lines ?? DEFAULT_LINES, follow === true, live),
   }
 }
 
@@ -90,7 +90,6 @@ function peerOf({ config, peers }: HostParts, name: string): Peer {
 }
 
 async function readLogs(
-  parts: HostParts,
   peer: Peer,
   limit: number,
   follow: boolean,
@@ -115,9 +114,13 @@ async function readLogs(
       shown = rest === '' ? now : now.slice(0, now.length - rest.length)
     }
   }
-  const view = (await parts.catalogue.view(0)).find((one) => one.peer.name === peer.name)
-  const state = view?.error === undefined ? 'ready' : peer.report().state
-  return { peer: peer.name, state, lines: follow ? [] : lines }
+  const { state, detail } = peer.report()
+  return {
+    peer: peer.name,
+    state,
+    lines: follow ? [] : lines,
+    ...(state === 'failed' && detail !== undefined ? { detail } : {}),
+  }
 }
 
 function tell(live: Live, text: string): void {
