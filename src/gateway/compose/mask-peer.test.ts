@@ -50,6 +50,28 @@ test('T12: reasons, details and errors hold no configured value, however it is w
   await expect(failing.listing()).rejects.toThrow(/^no \*\*\* here$/u)
 })
 
+test('it is asked and watched as before; why it cannot be asked is masked', async () => {
+  const watched: string[] = []
+  const peer = maskPeer(
+    {
+      ...talkative,
+      query: () => Promise.reject(new Error('no token-4711 here')),
+      watch: (uri, listener) => {
+        listener(uri)
+        return () => watched.push('stopped')
+      },
+    },
+    given,
+  )
+  const query = {
+    method: 'completion/complete',
+    params: { bytes: new Uint8Array(), value: () => 0 },
+  }
+  await expect(peer.query!(query, AbortSignal.timeout(1000))).rejects.toThrow(/^no \*\*\* here$/u)
+  peer.watch!('a://b', (uri) => watched.push(uri))()
+  expect(watched).toEqual(['a://b', 'stopped'])
+})
+
 test('a peer without secrets is the peer itself', () => {
   expect(maskPeer(talkative, { url: 'http://x/mcp' })).toBe(talkative)
 })

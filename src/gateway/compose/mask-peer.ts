@@ -21,6 +21,9 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
   if (secretsOf(given).length === 0) return peer
   const mask = maskFor(given)
   const { upstream } = peer
+  const restart = peer.restart?.bind(peer)
+  const query = peer.query?.bind(peer)
+  const watch = peer.watch?.bind(peer)
   return {
     name: peer.name,
     protocol: peer.protocol,
@@ -49,7 +52,9 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
     onChanged: (listener) => peer.onChanged(listener),
     ...(peer.counts === undefined ? {} : { counts: () => maskCounts(peer.counts?.(), mask) }),
     ...(peer.printed === undefined ? {} : { printed: () => mask(peer.printed?.() ?? '') }),
-    ...(peer.restart === undefined ? {} : { restart: () => masked(peer.restart?.(), mask) }),
+    ...(restart === undefined ? {} : { restart: () => masked(restart(), mask) }),
+    ...(query === undefined ? {} : { query: (one, signal) => masked(query(one, signal), mask) }),
+    ...(watch === undefined ? {} : { watch }),
     close: () => peer.close(),
   }
 }
@@ -63,12 +68,9 @@ function maskCounts(
     : { ...counts, noiseSample: counts.noiseSample.map((text) => mask(text)) }
 }
 
-async function masked(
-  work: Promise<void> | undefined,
-  mask: (text: string) => string,
-): Promise<void> {
+async function masked<T>(work: Promise<T>, mask: (text: string) => string): Promise<T> {
   try {
-    await work
+    return await work
   } catch (error) {
     throw new Error(mask(error instanceof Error ? error.message : String(error)), { cause: error })
   }
