@@ -28,6 +28,8 @@ export async function importHosts(options: ImportOptions, terminal: Terminal): P
     // By absolute paths: a host starts comity without a shell's PATH.
     node: process.execPath,
     entry: realpathSync(process.argv[1] ?? ''),
+    platform: process.platform,
+    home: homedir(),
     env: process.env,
     now: new Date().toISOString(),
   })
@@ -67,7 +69,13 @@ export async function importHosts(options: ImportOptions, terminal: Terminal): P
 
 function readHosts(terminal: Terminal): readonly HostState[] {
   const states: HostState[] = []
-  for (const file of hostFiles({ platform: process.platform, home: homedir(), env: process.env })) {
+  const place = {
+    platform: process.platform,
+    home: homedir(),
+    env: process.env,
+    project: process.cwd(),
+  }
+  for (const file of hostFiles(place)) {
     const read = readHostFile(file)
     if (read === undefined) continue
     if ('problem' in read)
@@ -92,26 +100,34 @@ function showPlan(terminal: Terminal, plan: ImportPlan): void {
   for (const host of plan.hosts) {
     terminal.line(`\n${host.state.label}: ${host.state.path} would start only:`)
     terminal.line(`  ${visible([plan.hostEntry.command, ...plan.hostEntry.args].join(' '))}`)
+    for (const note of notesOn(host.state)) terminal.line(`  note: ${note}`)
   }
   warnOfSharing(terminal, plan)
 }
 
-/** Each host starts its own process, and a store has one owner at a time. */
+/** What a person should know before a host's file is changed. */
+function notesOn({ host, project }: HostState): readonly string[] {
+  return [
+    ...(project === undefined
+      ? []
+      : ["this file is the project's: others who share it would get your comity's path"]),
+    // Claude Code writes the whole file again when it ends.
+    ...(host === 'claude-code' ? ['close Claude Code first: it writes this file itself'] : []),
+  ]
+}
+
+/** Where no process can be shared each host starts its own, and a store has one owner at a time. */
 function warnOfSharing(terminal: Terminal, plan: ImportPlan): void {
-  if (plan.hosts.length < 2) return
+  if (plan.hosts.length < 2 || !plan.hostEntry.args.includes('--standalone')) return
   terminal.line(
-    '\nnote: in this version one host at a time can use this store over stdio; the second one to start is told so. ' +
+    '\nnote: on Windows one host at a time can use this store over stdio; the second one to start is told so. ' +
       'To use several at once, run comity up and point them at its /mcp address.',
   )
 }
 
 function showLeft(terminal: Terminal, plan: ImportPlan): void {
-  for (const host of plan.hosts) {
-    for (const left of host.left)
-      terminal.line(
-        `  stays in ${host.state.label}: ${visible(left.name)}: ${visible(left.reason)}`,
-      )
-  }
+  for (const left of plan.left)
+    terminal.line(`  stays in ${left.label}: ${visible(left.name)}: ${visible(left.reason)}`)
 }
 
 async function askToGoOn(terminal: Terminal, plan: ImportPlan): Promise<boolean> {

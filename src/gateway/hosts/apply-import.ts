@@ -142,7 +142,7 @@ function backUp(host: PlannedHost, plan: ImportPlan, made: UndoList): HostRecord
     after: digestOf(host.text),
     backup,
     taken: [...host.taken],
-    entry: JSON.stringify(plan.hostEntry),
+    entry: JSON.stringify(host.entry),
   }
 }
 

@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { ComityError } from '../../core/words/errors.ts'
+import { HOST_NAMES } from './host-files.ts'
 
 const hostRecord = z.strictObject({
-  host: z.enum(['claude-desktop', 'cursor']),
+  host: z.enum(HOST_NAMES),
   label: z.string(),
   path: z.string(),
   /** SHA-256 of the host's file before and after, hex. */

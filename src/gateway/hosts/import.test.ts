@@ -100,6 +100,8 @@ function plan(hosts = states()): ImportPlan {
     configFile,
     node: '/opt/node/bin/node',
     entry: '/opt/comity/bin/comity.js',
+    platform: 'linux',
+    home,
     env: {},
     now: '2026-12-01T10:00:00.000Z',
   })
@@ -206,7 +208,7 @@ describe('the plan', () => {
   // my servers
   "mcpServers": {
     "broken": { "transport": "none" },
-    "comity": {"command":"/opt/node/bin/node","args":["/opt/comity/bin/comity.js","mcp","--standalone","-c",${JSON.stringify(configFile)}]}
+    "comity": {"command":"/opt/node/bin/node","args":["/opt/comity/bin/comity.js","mcp","-c",${JSON.stringify(configFile)}]}
   },
   "globalShortcut": "Ctrl+Space"
 }
@@ -368,14 +370,15 @@ describe('undo', () => {
     expect(text).toContain('"Alt+Space" // new')
     expect(text).not.toContain('comity')
     const state = states()[0]
-    expect(Object.keys(state?.servers?.value ?? {})).toEqual([
+    const servers = state?.servers?.servers ?? []
+    expect(servers.map(({ name }) => name)).toEqual([
       'broken',
       'added',
       'github',
       'filesystem',
       'Über Suche',
     ])
-    expect(state?.servers?.value).toMatchObject({
+    expect(Object.fromEntries(servers.map(({ name, value }) => [name, value]))).toMatchObject({
       github: { command: 'mine' },
       'Über Suche': { args: ['--api-key', 'hunter2hunter2', '--port=8080'] },
     })

@@ -11,15 +11,29 @@ const PREFIXES =
 const PLAIN = /^(|true|false|yes|no|on|off|none|[0-9]{1,6}(\.[0-9]+)?)$/i
 const PATH = /^(~?\/|\.{1,2}\/|[A-Za-z]:[\\/])[^:]*$/
 const REFERENCE = /^\$\{(env|file):[^}]*\}$/
+const REFERENCES = String.raw`\$\{(?:env|file):[^}]*\}`
 const MIN_RANDOM_LENGTH = 20
 const MIN_RANDOM_BITS = 3.5
 
 /** @param name of the variable or header; empty when there is none. */
 export function looksSecret(name: string, value: string): boolean {
   if (PLAIN.test(value) || REFERENCE.test(value)) return false
+  if (hasReference(value)) return restLooksSecret(value)
   if (PREFIXES.test(value) || hasUserInfo(value)) return true
   if (PATH.test(value)) return false
   return NAMES.test(name) || looksRandom(value)
+}
+
+/** Whether a value takes something from a variable or a file. */
+export function hasReference(value: string): boolean {
+  return new RegExp(REFERENCES, 'u').test(value)
+}
+
+/** What stands beside the references: `Bearer ${env:TOKEN}` says nothing by itself. */
+function restLooksSecret(value: string): boolean {
+  const rest = value.replaceAll(new RegExp(REFERENCES, 'gu'), '').trim()
+  if (/^(?:Bearer|Basic|Token)?$/i.test(rest)) return false
+  return PREFIXES.test(rest) || hasUserInfo(rest) || looksRandom(rest)
 }
 
 /** `scheme://user:password@host`, as database addresses have it. */
@@ -80,6 +94,7 @@ export function secretArguments(args: readonly string[]): readonly SecretArgumen
 /** Among arguments a name or a known beginning decides: package names and paths look random too. */
 function looksNamedSecret(name: string, value: string): boolean {
   if (PLAIN.test(value) || REFERENCE.test(value)) return false
+  if (hasReference(value)) return restLooksSecret(value)
   if (PREFIXES.test(value) || hasUserInfo(value)) return true
   return name !== '' && NAMES.test(name) && !PATH.test(value)
 }

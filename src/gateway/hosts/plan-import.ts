@@ -9,7 +9,7 @@ import { crossCheck } from '../config/cross-checks.ts'
 import { sayPath } from '../config/mistakes.ts'
 import { configSchema } from '../config/schema.ts'
 import type { HostName, HostState } from './host-files.ts'
-import { replaceServers } from './host-text.ts'
+import { translateServer } from './host-dialect.ts'
 import { peerNameFor } from './peer-names.ts'
 import type { SecretFile, TakenServer } from './take-over.ts'
 import { takeServer } from './take-over.ts'
@@ -22,6 +22,8 @@ export interface ImportFrom {
   /** Absolute paths: a host starts comity without a shell's PATH. */
   readonly node: string
   readonly entry: string
+  readonly platform: NodeJS.Platform
+  readonly home: string
   /** To see whether what a server refers to by `${env:...}` is there. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** ISO string, for the comment in the config. */
@@ -38,10 +40,17 @@ export interface PlannedHost {
   readonly state: HostState
   /** What the host's file becomes. */
   readonly text: string
+  /** Our entry, as this host wants it. */
+  readonly entry: Readonly<Record<string, unknown>>
   /** Entries that comity.yaml takes, by the host's names. */
   readonly taken: readonly string[]
   /** Entries that stay in the host's file, and why. */
-  readonly left: readonly { readonly name: string; readonly reason: string }[]
+  readonly left: readonly LeftServer[]
+}
+
+export interface LeftServer {
+  readonly name: string
+  readonly reason: string
 }
 
 export interface PlannedFile {
@@ -58,6 +67,8 @@ export interface ImportPlan {
   readonly secrets: readonly PlannedFile[]
   /** Hosts that have something to take. */
   readonly hosts: readonly PlannedHost[]
+  /** What stays in hosts' files, also in those that have nothing to take. */
+  readonly left: readonly (LeftServer & { readonly label: string })[]
   /** The entry that hosts get: how comity is started. */
   readonly hostEntry: HostEntry
 }
@@ -74,13 +85,22 @@ export const HOST_ENTRY_NAME = 'comity'
 export function planImport(from: ImportFrom): ImportPlan {
   const hostEntry: HostEntry = {
     command: from.node,
-    args: [from.entry, 'mcp', '--standalone', '-c', from.configFile],
+    args: [
+      from.entry,
+      'mcp',
+      // Where there is no socket to share a process by, each host has its own.
+      ...(from.platform === 'win32' ? ['--standalone'] : []),
+      '-c',
+      from.configFile,
+    ],
   }
   const servers: PlannedServer[] = []
   const hosts: PlannedHost[] = []
+  const left: (LeftServer & { readonly label: string })[] = []
   for (const state of from.hosts) {
-    const planned = planHost(state, servers, hostEntry, from.env)
+    const planned = planHost(state, servers, hostEntry, from)
     servers.push(...planned.servers)
+    left.push(...planned.host.left.map((each) => ({ ...each, label: state.label })))
     if (planned.host.taken.length > 0) hosts.push(planned.host)
   }
   const distinct = servers.filter(
@@ -95,6 +115,7 @@ export function planImport(from: ImportFrom): ImportPlan {
       .flatMap(({ secrets }) => secrets)
       .map(({ path, value }: SecretFile) => ({ path: join(directory, path), text: `${value}\n` })),
     hosts,
+    left,
     hostEntry,
   }
 }
@@ -103,27 +124,44 @@ function planHost(
   state: HostState,
   before: readonly PlannedServer[],
   hostEntry: HostEntry,
-  env: ImportFrom['env'],
+  from: ImportFrom,
 ): { readonly host: PlannedHost; readonly servers: readonly PlannedServer[] } {
   const servers: PlannedServer[] = []
-  const left: { readonly name: string; readonly reason: string }[] = []
-  for (const { key, node } of state.servers?.members ?? []) {
-    if (isOurs(key, node.value)) continue
+  const left: LeftServer[] = [...(state.servers?.elsewhere ?? [])]
+  for (const { name: key, value, fixed } of state.servers?.servers ?? []) {
+    if (isOurs(key, value)) continue
+    const translated = translateServer(state, value, from)
+    const reason = fixed ?? ('left' in translated ? translated.left : undefined)
+    if (reason !== undefined || 'left' in translated) {
+      left.push({ name: key, reason: reason ?? '' })
+      continue
+    }
     const same = before.find(
-      (other) => other.from === key && sameServer(other, takeServer(other.name, node.value)),
+      (other) => other.from === key && sameServer(other, takeServer(other.name, translated.value)),
     )
     const names = new Set([...before, ...servers].map(({ name }) => name))
     const name = same?.name ?? peerNameFor(key, names, state.host)
-    const taken = takeServer(name, node.value)
-    const reason = 'left' in taken ? taken.left : whyNotLoad(taken, env)
-    if (reason !== undefined) left.push({ name: key, reason })
-    else if (!('left' in taken)) servers.push({ ...taken, from: key, host: state.host })
+    const taken = takeServer(name, translated.value)
+    const why = 'left' in taken ? taken.left : whyNotLoad(taken, from.env)
+    if (why !== undefined) left.push({ name: key, reason: why })
+    else if (!('left' in taken)) {
+      const notes = [...taken.notes, ...translated.notes]
+      servers.push({ ...taken, notes, from: key, host: state.host })
+    }
   }
-  const text = replaceServers(state, {
-    remove: servers.map(({ from }) => from),
-    put: [[HOST_ENTRY_NAME, JSON.stringify(hostEntry)]],
+  const entry = entryFor(state.host, hostEntry)
+  const taken = servers.map(({ from: name }) => name)
+  const text = state.servers?.replace({
+    remove: taken,
+    put: [[HOST_ENTRY_NAME, state.servers.write(HOST_ENTRY_NAME, entry)]],
   })
-  return { host: { state, text, taken: servers.map(({ from }) => from), left }, servers }
+  return { host: { state, text: text ?? state.text, entry, taken, left }, servers }
+}
+
+/** VS Code wants the transport said. */
+function entryFor(host: HostName, entry: HostEntry): Readonly<Record<string, unknown>> {
+  const isVsCode = host === 'vscode' || host === 'vscode-workspace'
+  return { ...(isVsCode ? { type: 'stdio' } : {}), ...entry }
 }
 
 /** A server that would keep the whole config from loading stays where it is. */
@@ -152,7 +190,7 @@ function sameServer(one: TakenServer, other: TakenServer | { readonly left: stri
 function isOurs(key: string, value: unknown): boolean {
   if (key !== HOST_ENTRY_NAME || typeof value !== 'object' || value === null) return false
   const args: unknown = 'args' in value ? value.args : undefined
-  return Array.isArray(args) && args.includes('mcp') && args.includes('--standalone')
+  return Array.isArray(args) && args.includes('mcp') && args.includes('-c')
 }
 
 function configText(

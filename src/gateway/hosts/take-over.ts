@@ -4,7 +4,7 @@
  */
 import { isOurHeader } from '../config/cross-checks.ts'
 import { foreignKeyReason } from '../config/foreign-keys.ts'
-import { looksSecret, secretArguments } from './looks-secret.ts'
+import { hasReference, looksSecret, secretArguments } from './looks-secret.ts'
 
 /** A secret that leaves the host's file for one of its own. */
 export interface SecretFile {
@@ -34,6 +34,13 @@ function hasProtoKey(value: unknown): boolean {
  * @returns `left` with the reason when the entry stays in the host's file.
  */
 export function takeServer(name: string, value: unknown): TakenServer | { readonly left: string } {
+  const taken = takeEntry(name, value)
+  // In a file of its own a reference would be text like any other.
+  if ('left' in taken || !taken.secrets.some((secret) => hasReference(secret.value))) return taken
+  return { left: 'one of its values is a secret and a reference at once; name both by reference' }
+}
+
+function takeEntry(name: string, value: unknown): TakenServer | { readonly left: string } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { left: 'it is no JSON object' }
   }

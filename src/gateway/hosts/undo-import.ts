@@ -7,7 +7,6 @@ import { dirname } from 'node:path'
 import { removeIfEmpty } from './apply-import.ts'
 import { readHostBytes } from './host-files.ts'
 import type { HostFile, HostName } from './host-files.ts'
-import { replaceServers, serverTexts } from './host-text.ts'
 import { digestOf, importFolder, readRecord, recordFile } from './import-record.ts'
 import type { HostRecord } from './import-record.ts'
 import { sameJson } from '../checks/same-json.ts'
@@ -103,23 +102,24 @@ function mergeHost(record: HostRecord, now: Buffer, original: Buffer): UndoneHos
   const before = readHostBytes(file, path, original)
   const problem = 'problem' in current ? current.problem : undefined
   if ('problem' in current || 'problem' in before || current.servers === undefined) {
-    const reason = problem ?? 'it has no mcpServers'
+    const reason = problem ?? 'it has no list of servers'
     const detail = `${label}'s file was changed since and cannot be used: ${reason}. As it was before the import it is at ${backup}`
     return { ...base, result: 'unusable', detail }
   }
-  const present = new Set((current.servers.members ?? []).map(({ key }) => key))
-  const ours = (current.servers.members ?? []).filter(
-    ({ key, node }) => key === HOST_ENTRY_NAME && sameJson(node.value, JSON.parse(record.entry)),
+  const { servers } = current.servers
+  const present = new Set(servers.map(({ name }) => name))
+  const ours = servers.filter(
+    ({ name, value }) => name === HOST_ENTRY_NAME && sameJson(value, JSON.parse(record.entry)),
   )
-  const texts = serverTexts(before)
+  const texts = new Map((before.servers?.servers ?? []).map(({ name, text }) => [name, text]))
   const back = record.taken.filter(
-    (name) => !present.has(name) || ours.some(({ key }) => key === name),
+    (name) => !present.has(name) || ours.some((entry) => entry.name === name),
   )
-  const text = replaceServers(current, {
-    remove: ours.map(({ key }) => key),
+  const text = current.servers.replace({
+    remove: ours.map(({ name }) => name),
     put: back.flatMap((name) => {
-      const json = texts.get(name)
-      return json === undefined ? [] : [[name, json] as const]
+      const own = texts.get(name)
+      return own === undefined ? [] : [[name, own] as const]
     }),
   })
   replaceFile(path, text, statSync(path).mode & 0o777)
