@@ -6,6 +6,7 @@
  */
 import { PROGRESS_TOKEN, MODERN_META, RESULT_TYPES } from './rev-2026-07-28.ts'
 import {
+  changeMembers,
   encodeJson,
   findMember,
   readString,
@@ -91,9 +92,10 @@ export function hopParams(
   changes: Changes = {},
 ): Uint8Array {
   const from = params ?? EMPTY_OBJECT
-  const meta = findMember(scanObject(from), '_meta')
+  const members = scanObject(from)
+  const meta = findMember(members, '_meta')
   const came = meta === undefined ? undefined : sliceOf(from, meta.value)
-  return setMembers(from, undefined, { ...changes, _meta: hopMeta(came, hop) })
+  return changeMembers(from, members, { ...changes, _meta: hopMeta(came, hop) })
 }
 
 /** Reads what kind of result this is without parsing it. @throws JsonFault when it is no object. */
@@ -140,7 +142,7 @@ export function toModernResult(result: Uint8Array, fields: ModernFields = {}): U
   if (fields.serverInfo !== undefined) {
     set._meta = changeMeta(result, members, { [MODERN_META.serverInfo]: fields.serverInfo })!
   }
-  return setMembers(result, undefined, set)
+  return changeMembers(result, members, set)
 }
 
 /** A result as a legacy caller must get it: without the fields that only modern hops have. */
@@ -148,14 +150,15 @@ export function toLegacyResult(result: Uint8Array): Uint8Array {
   const members = scanObject(result)
   const meta = findMember(members, '_meta')
   const changes: Changes = { resultType: undefined, ttlMs: undefined, cacheScope: undefined }
-  if (meta?.type !== 'object') return setMembers(result, undefined, changes)
+  if (meta?.type !== 'object') return changeMembers(result, members, changes)
   const rest = changeMeta(result, members, { [MODERN_META.serverInfo]: undefined })
-  return setMembers(result, undefined, { ...changes, _meta: rest })
+  return changeMembers(result, members, { ...changes, _meta: rest })
 }
 
 /** Keys of our own set into a result's `_meta`, all others kept. @throws JsonFault as above. */
 export function setResultMeta(result: Uint8Array, changes: Changes): Uint8Array {
-  return setMembers(result, undefined, { _meta: changeMeta(result, scanObject(result), changes) })
+  const members = scanObject(result)
+  return changeMembers(result, members, { _meta: changeMeta(result, members, changes) })
 }
 
 /** A `_meta` that is no object is replaced: nothing could be read from it anyway. */

@@ -5,7 +5,15 @@
  * here throws for what arrived: a bad message is the value `fault`, with the id if it can be read.
  */
 import { JsonFault } from './json-fault.ts'
-import { concat, findMember, readString, scanJson, scanObject, textOf } from './spans.ts'
+import {
+  concat,
+  findMember,
+  readString,
+  repeatedMember,
+  scanJson,
+  scanObject,
+  textOf,
+} from './spans.ts'
 import type { JsonType, Member, Span } from './spans.ts'
 
 /** A request id as it was sent. */
@@ -81,6 +89,8 @@ export interface MessageLimits {
 /** Longest id that is echoed, in bytes. An id is a label, not a place to store things. */
 const MAX_ID_BYTES = 4096
 const encoder = new TextEncoder()
+const BRACE_CLOSE = 0x7d
+const POOLED_BYTES = 2048
 
 /**
  * Reads one message.
@@ -165,7 +175,14 @@ export function encodeError(
 function encodeMessage(head: string, key: string, value: Uint8Array | undefined): Uint8Array {
   const start = `{"jsonrpc":"2.0"${head === '' ? '' : ','}${head}`
   if (value === undefined) return encoder.encode(`${start}}`)
-  return concat([encoder.encode(`${start},"${key}":`), value, encoder.encode('}')])
+  const before = Buffer.from(`${start},"${key}":`)
+  const length = before.length + value.length + 1
+  // A message is written and gone: small ones come from Buffer's pool, which is cheaper than memory of their own.
+  const message = length <= POOLED_BYTES ? Buffer.allocUnsafe(length) : new Uint8Array(length)
+  message.set(before)
+  message.set(value, before.length)
+  message[length - 1] = BRACE_CLOSE
+  return message
 }
 
 function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage {
@@ -183,7 +200,8 @@ function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage
   const result = named('result')
   const error = named('error')
   const failed = error !== undefined && !(error.type === 'null' && result !== undefined)
-  if ([method !== undefined, result !== undefined, failed].filter(Boolean).length !== 1) {
+  const kinds = Number(method !== undefined) + Number(result !== undefined) + Number(failed)
+  if (kinds !== 1) {
     return refuse('expected exactly one of method, result and error')
   }
   // An error may answer a message whose id could not be read: no id, or null.
@@ -243,12 +261,7 @@ function readError(
 }
 
 function repeatedKey(members: readonly Member[]): string | undefined {
-  const seen = new Set<string>()
-  for (const { key } of members) {
-    if (seen.has(key)) return key.slice(0, 64)
-    seen.add(key)
-  }
-  return undefined
+  return repeatedMember(members)?.key.slice(0, 64)
 }
 
 function syntaxFault(bytes: Uint8Array, cause: JsonFault): RpcFault {

@@ -53,6 +53,10 @@ export interface ObjectOptions extends ScanOptions {
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const encoder = new TextEncoder()
 const NOTHING = new Uint8Array(0)
+const BACKSLASH = 0x5c
+const BRACE_OPEN = 0x7b
+/** From so many members on, a set finds repeated keys faster than looking at each pair. */
+const MANY_MEMBERS = 12
 
 /**
  * Reads one object: checks the whole text (or span) strictly and tells its own members.
@@ -109,7 +113,8 @@ export function scanJson(bytes: Uint8Array, at?: Span, options?: ScanOptions): J
 
 /** The member of that key, if there is one. */
 export function findMember(members: readonly Member[], key: string): Member | undefined {
-  return members.find((member) => member.key === key)
+  for (const member of members) if (member.key === key) return member
+  return undefined
 }
 
 /** The bytes of a span, not copied. */
@@ -126,19 +131,42 @@ export function textOf(bytes: Uint8Array, span: Span): string {
 export function readString(bytes: Uint8Array, span: Span): string {
   const start = span.start + 1
   const end = span.end - 1
-  // Keys are short and plain nearly always; a decoder call costs more than this loop.
-  if (end - start <= 24) {
-    let plain = ''
-    let at = start
-    for (; at < end; at += 1) {
-      const byte = bytes[at]!
-      if (byte >= 0x80 || byte === 0x5c) break
-      plain += String.fromCharCode(byte)
-    }
-    if (at === end) return plain
+  // Keys and names are short, plain and mostly the same; a decoder call costs more than this loop.
+  if (end - start <= MAX_KNOWN) {
+    const known = readKnown(bytes, start, end)
+    if (known !== undefined) return known
   }
   if (!hasEscape(bytes, span)) return decoder.decode(bytes.subarray(start, end))
   return JSON.parse(textOf(bytes, span)) as string
+}
+
+/** Longest text that is looked up among those read before, in bytes. */
+const MAX_KNOWN = 64
+const KNOWN_PLACES = 1024
+/** Texts that were read lately, each at the one place that its length and ends give it. */
+const knownTexts: string[] = Array.from({ length: KNOWN_PLACES }, () => '')
+
+/** A short plain text, the very string that it was last time; undefined when it holds an escape or is not ASCII. */
+function readKnown(bytes: Uint8Array, start: number, end: number): string | undefined {
+  const length = end - start
+  if (length === 0) return ''
+  const place =
+    (length * 97 + bytes[start]! * 31 + bytes[end - 1]! * 7 + bytes[start + (length >> 1)]!) %
+    KNOWN_PLACES
+  const known = knownTexts[place]!
+  if (known.length === length) {
+    let at = 0
+    while (at < length && known.charCodeAt(at) === bytes[start + at]) at += 1
+    if (at === length) return known
+  }
+  let text = ''
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]!
+    if (byte >= 0x80 || byte === BACKSLASH) return undefined
+    text += String.fromCharCode(byte)
+  }
+  knownTexts[place] = text
+  return text
 }
 
 /** The value of a span that was scanned before, parsed. Numbers beyond 2^53 lose digits here. */
@@ -159,9 +187,11 @@ export function encodeJson(value: unknown): Uint8Array {
  */
 export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   if (edits.length === 0) return bytes
-  const ordered = edits.toSorted(
-    (one, other) => one.span.start - other.span.start || one.span.end - other.span.end,
-  )
+  const ordered = isOrdered(edits)
+    ? edits
+    : edits.toSorted(
+        (one, other) => one.span.start - other.span.start || one.span.end - other.span.end,
+      )
   let length = bytes.length
   let last = 0
   for (const { span, bytes: insert } of ordered) {
@@ -185,6 +215,15 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   return result
 }
 
+function isOrdered(edits: readonly Edit[]): boolean {
+  for (let index = 1; index < edits.length; index += 1) {
+    const before = edits[index - 1]!.span
+    const { start, end } = edits[index]!.span
+    if (before.start > start || (before.start === start && before.end > end)) return false
+  }
+  return true
+}
+
 /** Sets (bytes) or removes (undefined) members, by key. */
 export type Changes = Readonly<Record<string, Uint8Array | undefined>>
 
@@ -198,22 +237,23 @@ export type Changes = Readonly<Record<string, Uint8Array | undefined>>
 export function memberEdits(members: readonly Member[], object: Span, changes: Changes): Edit[] {
   const edits: Edit[] = []
   let lastKept: Member | undefined
-  members.forEach((member, index) => {
+  for (let index = 0; index < members.length; index += 1) {
+    const member = members[index]!
     if (!Object.hasOwn(changes, member.key)) lastKept = member
     else if (changes[member.key] !== undefined) {
       edits.push({ span: member.value, bytes: changes[member.key]! })
       lastKept = member
     } else edits.push({ span: removalSpan(members, index, lastKept !== undefined), bytes: NOTHING })
-  })
-  const added = Object.keys(changes).filter(
-    (key) => changes[key] !== undefined && findMember(members, key) === undefined,
-  )
-  if (added.length > 0) {
+  }
+  const parts: Uint8Array[] = []
+  for (const key of Object.keys(changes)) {
+    const value = changes[key]
+    if (value === undefined || findMember(members, key) !== undefined) continue
+    const comma = parts.length > 0 || lastKept !== undefined
+    parts.push(Buffer.from(`${comma ? ',' : ''}${JSON.stringify(key)}:`), value)
+  }
+  if (parts.length > 0) {
     const place = lastKept?.value.end ?? object.start + 1
-    const parts = added.flatMap((key, index) => [
-      encoder.encode(`${index > 0 || lastKept ? ',' : ''}${JSON.stringify(key)}:`),
-      changes[key]!,
-    ])
     edits.push({ span: { start: place, end: place }, bytes: concat(parts) })
   }
   return edits
@@ -224,6 +264,20 @@ export function setMembers(bytes: Uint8Array, object: Span | undefined, changes:
   const start = skipSpace(openText(bytes, object), object?.start ?? 0)
   const members = scanObject(bytes, object)
   return splice(bytes, memberEdits(members, { start, end: object?.end ?? bytes.length }, changes))
+}
+
+/**
+ * The bytes of one object with its members changed.
+ *
+ * @param members of these bytes, as scanned: all of them, so that they are not scanned once more.
+ */
+export function changeMembers(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  changes: Changes,
+): Uint8Array {
+  const object = { start: bytes.indexOf(BRACE_OPEN), end: bytes.length }
+  return splice(bytes, memberEdits(members, object, changes))
 }
 
 /** The bytes with one member set, in its place or at the end. */
@@ -238,7 +292,9 @@ export function removeMember(bytes: Uint8Array, object: Span, key: string): Uint
 
 /** One buffer of all parts. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let length = 0
+  for (const part of parts) length += part.length
+  const result = new Uint8Array(length)
   let at = 0
   for (const part of parts) {
     result.set(part, at)
@@ -257,11 +313,25 @@ function removalSpan(members: readonly Member[], index: number, keptBefore: bool
 }
 
 function refuseDuplicates(text: Text, members: readonly Member[]): void {
-  const seen = new Set<string>()
-  for (const { key, keySpan } of members) {
-    if (seen.has(key)) {
-      fail(text, 'duplicate_key', keySpan.start, 'a key must not be repeated', keySpan.end)
+  const repeated = repeatedMember(members)
+  if (repeated === undefined) return
+  const { keySpan } = repeated
+  fail(text, 'duplicate_key', keySpan.start, 'a key must not be repeated', keySpan.end)
+}
+
+/** The first member whose key stood before. */
+export function repeatedMember(members: readonly Member[]): Member | undefined {
+  const { length } = members
+  if (length >= MANY_MEMBERS) {
+    const seen = new Set<string>()
+    for (const member of members) {
+      if (seen.has(member.key)) return member
+      seen.add(member.key)
     }
-    seen.add(key)
+    return undefined
   }
+  for (let index = 1; index < length; index += 1)
+    for (let before = 0; before < index; before += 1)
+      if (members[before]!.key === members[index]!.key) return members[index]
+  return undefined
 }
