@@ -29,6 +29,16 @@ export interface Catalogue {
   resolve(kind: ListKind, exposed: string, principal: Principal): Promise<Route | undefined>
   /** A result linked these URIs: this principal may read them at that peer later. */
   linked(principal: Principal, peer: string, uris: readonly string[]): void
+  /**
+   * Makes these URIs of a peer readable for this principal, listed or not. A URI that another peer's is already gets a scoped one.
+   *
+   * @returns the addresses in order; undefined in place of one that this principal may not see.
+   */
+  expose?(
+    principal: Principal,
+    peer: string,
+    uris: readonly string[],
+  ): readonly (string | undefined)[]
   /** The instructions peers gave, under headings, as untrusted text; undefined when none did. */
   instructions(principal: Principal): Promise<string | undefined>
   /** Calls back when lists changed, for a principal only when it would see that; returns the way to stop. */

@@ -64,14 +64,30 @@ export function scopedTemplate(peer: string, template: string): string {
   return `comity://${peer}/${escaped.join('')}`
 }
 
+/**
+ * As `scopedUri`, with the path left a path: what lies beside it is reached from it, and its last segment stays its last.
+ * The scheme becomes the first segment.
+ */
+export function scopedTree(peer: string, uri: string): string {
+  const found = HIERARCHICAL.exec(uri)
+  if (found === null) return scopedUri(peer, uri)
+  const path = (found[2] ?? '').split('/').map(encodeURIComponent).join('/')
+  return `comity://${peer}/${found[1]}%3A/${path}`
+}
+
+const HIERARCHICAL = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.+)$/su
+const SCOPED_TREE = /^comity:\/\/([^/?#]+)\/([A-Za-z][A-Za-z0-9+.-]*)%3A\/([^?#]+)$/u
+
 /** The peer and its own URI behind a scoped address; undefined for every other URI. */
 export function parseScopedUri(
   uri: string,
 ): { readonly peer: string; readonly uri: string } | undefined {
-  const found = /^comity:\/\/([^/?#]+)\/([^/?#]+)$/u.exec(uri)
+  const tree = SCOPED_TREE.exec(uri)
+  const found = tree ?? /^comity:\/\/([^/?#]+)\/([^/?#]+)$/u.exec(uri)
   if (found === null) return undefined
   try {
-    return { peer: found[1] ?? '', uri: decodeURIComponent(found[2] ?? '') }
+    const own = decodeURIComponent((tree === null ? found[2] : found[3]) ?? '')
+    return { peer: found[1] ?? '', uri: tree === null ? own : `${found[2]}://${own}` }
   } catch {
     return undefined
   }

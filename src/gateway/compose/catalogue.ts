@@ -10,7 +10,7 @@ import type { Peer } from '../../core/ports/peer.ts'
 import type { Capability, LeftOut } from '../../core/words/capability.ts'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Principal } from '../../core/words/principal.ts'
-import { parseScopedUri } from '../../core/words/exposed-name.ts'
+import { parseScopedUri, scopedTree } from '../../core/words/exposed-name.ts'
 import { linkedFingerprint, type Route } from '../../core/words/route.ts'
 import { type Links, createLinks } from './links.ts'
 import { createListChanges } from './list-changes.ts'
@@ -63,7 +63,7 @@ export interface OpenCatalogue extends Catalogue {
 }
 
 const LIST_TTL_MS = 60_000
-const MAX_LINKS = 10_000
+const MAX_LINKS = 50_000
 
 /** Starts every peer in the background and keeps the table as they come, change and go. */
 export function createCatalogue(ports: CataloguePorts, patience: Patience): OpenCatalogue {
@@ -111,6 +111,12 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
       // A link into comity's own space gives no peer a place there.
       const theirs = uris.filter((uri) => !/^comity:/iu.test(uri))
       for (const uri of theirs) state.links.add(principal.id, peer, uri)
+    },
+    expose: (principal, name, uris) => {
+      const peer = ports.peers.find((candidate) => candidate.name === name)
+      return uris.map((uri) =>
+        peer === undefined ? undefined : exposedTo(state, principal, peer, uri),
+      )
     },
     async instructions(principal) {
       return instructionsOf(await known(principal))
@@ -240,9 +246,11 @@ function lookUp(
 function unlisted(state: State, uri: string, principal: Principal): Route | undefined {
   const linker = state.links.find(principal.id, uri)
   const slot = state.slots.find((candidate) => candidate.peer.name === linker)
-  if (slot !== undefined) return linkedRoute(slot.peer, uri)
   const scoped = parseScopedUri(uri)
   const own = scoped?.uri ?? uri
+  if (slot !== undefined) return linkedRoute(slot.peer, own, uri)
+  const app = tableOf(state).apps.get(uri)
+  if (app !== undefined) return linkedRoute(app.peer, app.uri, uri)
   for (const { route } of tableOf(state).template.values()) {
     // One that clashes is filled in under its own address only: the plain one is another peer's, listed or not.
     if (scoped === undefined ? route.exposed !== route.capability : route.peer !== scoped.peer)
@@ -259,13 +267,39 @@ function unlisted(state: State, uri: string, principal: Principal): Route | unde
   return undefined
 }
 
-function linkedRoute(peer: Peer, uri: string): Route {
+/** @param uri the peer's own; @param exposed as callers know it. */
+function linkedRoute(peer: Peer, uri: string, exposed: string): Route {
   // A linked resource has no definition of its own: its fingerprint is its address.
   const capability = {
     ...bareCapability(peer, 'resource', uri),
     fingerprint: linkedFingerprint(uri),
   }
-  return routeOf(peer, capability, uri)
+  return routeOf(peer, capability, exposed)
+}
+
+/** The address of a peer's URI for this principal: as listed, plain while nobody else has it, else scoped. */
+function exposedTo(
+  state: State,
+  principal: Principal,
+  peer: Peer,
+  uri: string,
+): string | undefined {
+  const { links, ports } = state
+  const table = tableOf(state)
+  const listed = [...table.resource.values()].find(
+    ({ route }) => route.peer === peer.name && route.capability === uri,
+  )
+  const route = listed?.route ?? linkedRoute(peer, uri, uri)
+  if (!ports.policy.visible(principal, route)) return undefined
+  if (listed !== undefined) return listed.route.exposed
+  // Addresses in comity's own space are comity's to give.
+  if (!/^comity:/iu.test(uri) && !table.resource.has(uri)) {
+    links.add(principal.id, peer.name, uri)
+    if (links.find(principal.id, uri) === peer.name) return uri
+  }
+  const scoped = scopedTree(peer.name, uri)
+  links.add(principal.id, peer.name, scoped)
+  return scoped
 }
 
 function viewOf(state: State): readonly PeerView[] {

@@ -15,6 +15,7 @@ import {
 } from '../../core/words/exposed-name.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
+import { type AppPages, exposeAppPages } from './app-pages.ts'
 import { delegationTool } from '../../bridge/skill-as-tool.ts'
 import { encodeJson, readValue, setMembers } from '../../mcp/wire/spans.ts'
 
@@ -24,7 +25,10 @@ export interface Row {
   readonly definition: JsonText
 }
 
-export type RouteTable = Readonly<Record<ListKind, ReadonlyMap<string, Row>>>
+export type RouteTable = Readonly<Record<ListKind, ReadonlyMap<string, Row>>> & {
+  /** Pages that tools name and no peer lists, by the address that callers know. */
+  readonly apps: AppPages
+}
 
 export interface Offer {
   readonly peer: Peer
@@ -85,7 +89,8 @@ export function buildRouteTable(
       rows.set(exposed, rowOf(peer, capability, exposed))
     }
   }
-  return { table, clashes }
+  const apps = exposeAppPages(offers, table)
+  return { table: { ...table, apps }, clashes }
 }
 
 /** The capability's route without its place in a table. */

@@ -27,6 +27,8 @@ export type Answer =
       readonly status?: number
     }
 
+export type ResultAnswer = Extract<Answer, { kind: 'result' }>
+
 export type ErrorAnswer = Extract<Answer, { kind: 'error' }>
 
 /** What goes back on the wire. */

@@ -4,25 +4,58 @@ import { LEGACY_REVISIONS } from '../wire/rev-2025-11-25.ts'
 import { MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { Answer } from './answer.ts'
-import type { Door } from './options.ts'
+import { relayedExtensions } from './extensions.ts'
+import type { Door, Offer } from './options.ts'
 
 /** Every revision served here, newest first; the legacy ones through `initialize`. */
 export const SERVED_REVISIONS: readonly string[] = [MODERN_REVISION, ...LEGACY_REVISIONS]
 
-/** How long a discovery may be kept, milliseconds: what it says changes with the configuration only. */
+/** How long a discovery may be kept, milliseconds: what it says changes with the configuration and with peers. */
 const DISCOVER_TTL_MS = 60_000
 
-/** ServerCapabilities: an offer without its notifications, which come with subscriptions. */
+/** ServerCapabilities for a caller of sessions: an offer without its notifications. */
 export function capabilitiesOf(door: Door): Readonly<Record<string, object>> {
-  return Object.fromEntries([...door.offers].map((offer) => [offer, {}]))
+  const own: readonly Offer[] = [...door.offers].filter((offer) => offer !== 'completions')
+  return Object.fromEntries(own.map((offer) => [offer, {}]))
+}
+
+/** ServerCapabilities for a modern caller, by what the peers that it may know of have. */
+async function modernCapabilities(
+  { ports, offers }: Door,
+  principal: Principal,
+): Promise<Readonly<Record<string, object>>> {
+  const { catalogue } = ports
+  const features = await catalogue.features?.(principal)
+  const listed = { listChanged: true }
+  const subscribe = catalogue.watch !== undefined && features?.subscribe === true
+  const completes =
+    offers.has('completions') && catalogue.query !== undefined && features?.completions === true
+  const extensions = relayedExtensions(features?.extensions)
+  return {
+    ...(offers.has('tools') ? { tools: listed } : {}),
+    ...(offers.has('resources')
+      ? { resources: { ...listed, ...(subscribe ? { subscribe: true } : {}) } }
+      : {}),
+    ...(offers.has('prompts') ? { prompts: listed } : {}),
+    ...(offers.has('logging') ? { logging: {} } : {}),
+    ...(completes ? { completions: {} } : {}),
+    ...(extensions === undefined ? {} : { extensions }),
+  }
 }
 
 export async function discover(door: Door, principal: Principal): Promise<Answer> {
-  const instructions = await door.ports.catalogue.instructions(principal)
+  const { catalogue } = door.ports
+  const [instructions, capabilities, listing] = await Promise.all([
+    catalogue.instructions(principal),
+    modernCapabilities(door, principal),
+    // What it says of peers stands no longer than their lists do.
+    catalogue.list('prompt', principal),
+  ])
   const result = {
     supportedVersions: SERVED_REVISIONS,
-    capabilities: capabilitiesOf(door),
+    capabilities,
     ...(instructions === undefined ? {} : { instructions }),
   }
-  return { kind: 'result', bytes: encodeJson(result), ttlMs: DISCOVER_TTL_MS }
+  const ttlMs = Math.min(DISCOVER_TTL_MS, Math.max(0, Math.trunc(listing.ttlMs)))
+  return { kind: 'result', bytes: encodeJson(result), ttlMs }
 }

@@ -114,6 +114,7 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
     },
     close: async () => {
       closed = true
+      door.leave()
       sessions.release()
       const all = (): Promise<unknown> => Promise.allSettled([...running, ...listening])
       await drain(all, door.limits.drainMs, closing)

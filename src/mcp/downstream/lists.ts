@@ -117,7 +117,8 @@ function definitionFor(visit: Visit, kind: ListKind, definition: JsonText): Uint
   return adapted
 }
 
-function arrayOf(values: readonly Uint8Array[]): Uint8Array {
+/** A JSON array of raw values. */
+export function arrayOf(values: readonly Uint8Array[]): Uint8Array {
   const parts = values.flatMap((value, index) => (index === 0 ? [value] : [COMMA, value]))
   return concat([encodeArrayEdge('['), ...parts, encodeArrayEdge(']')])
 }

@@ -1,9 +1,13 @@
-/** The methods that both eras serve, and the feature each belongs to. One table, so that neither era forgets one. */
+/** The methods that both eras serve, and the feature each belongs to: one table, so that neither era forgets one. And those of 2026-07-28. */
 import type { Answer } from './answer.ts'
+import { complete } from './completion.ts'
+import { discover } from './discover.ts'
+import { listen } from './listen.ts'
 import { listCapabilities } from './lists.ts'
 import type { Door, Offer } from './options.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
+import { getSkill, listSkills, readDirectory } from './skills.ts'
 import { callTool } from './tools.ts'
 import type { Visit } from './visit.ts'
 
@@ -26,7 +30,26 @@ const METHODS: ReadonlyMap<string, { readonly offer: Offer; readonly serve: Meth
     { offer: 'prompts', serve: (door, visit) => listCapabilities(door, visit, 'prompt') },
   ],
   ['prompts/get', { offer: 'prompts', serve: getPrompt }],
+  ['completion/complete', { offer: 'completions', serve: complete }],
 ])
+
+const MODERN: ReadonlyMap<string, { readonly offer?: Offer; readonly serve: Method }> = new Map<
+  string,
+  { readonly offer?: Offer; readonly serve: Method }
+>([
+  ['server/discover', { serve: (door, visit) => discover(door, visit.principal) }],
+  ['subscriptions/listen', { serve: listen }],
+  ['skills/list', { offer: 'resources', serve: listSkills }],
+  ['skills/get', { offer: 'resources', serve: getSkill }],
+  ['resources/directory/read', { offer: 'resources', serve: readDirectory }],
+])
+
+/** As `findMethod`, with those that only 2026-07-28 has. */
+export function findModernMethod(door: Door, name: string): Method | undefined {
+  const own = MODERN.get(name)
+  if (own === undefined) return findMethod(door, name)
+  return own.offer === undefined || door.offers.has(own.offer) ? own.serve : undefined
+}
 
 /** The method of that name; undefined when it is not served here. */
 export function findMethod(door: Door, name: string): Method | undefined {

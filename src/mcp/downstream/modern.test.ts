@@ -118,8 +118,10 @@ describe('methods', () => {
     'logging/setLevel',
     'resources/subscribe',
     'resources/unsubscribe',
-    'subscriptions/listen',
     'completion/complete',
+    'skills/list',
+    'skills/get',
+    'resources/directory/read',
     'tasks/get',
     'no/such',
     'constructor',
@@ -138,10 +140,16 @@ describe('methods', () => {
 
     expect(dig(body, 'result')).toEqual({
       supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'],
-      capabilities: { tools: {}, resources: {}, prompts: {}, logging: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { listChanged: true },
+        prompts: { listChanged: true },
+        logging: {},
+      },
       instructions: 'Handle with care.',
       resultType: 'complete',
-      ttlMs: 60_000,
+      // As long as the lists of those peers may stand.
+      ttlMs: 5_000,
       cacheScope: 'private',
       _meta: { [`${META}/serverInfo`]: { name: 'test-door', version: '1.0.0' } },
     })

@@ -40,12 +40,16 @@ import {
   type Answer,
   type ErrorAnswer,
   type Reply,
+  type ResultAnswer,
 } from './answer.ts'
-import { discover, SERVED_REVISIONS } from './discover.ts'
-import { findMethod } from './methods.ts'
+import { SERVED_REVISIONS } from './discover.ts'
+import { findModernMethod } from './methods.ts'
 import type { Door } from './options.ts'
 import { isLogLevel, readCallerCan, readRequestMeta, type RequestMeta } from './request-meta.ts'
 import { stringParam, type Caller, type Visit } from './visit.ts'
+
+/** As `CACHEABLE_METHODS`, of an extension. @source Skills extension (SEP-2640), listing and getting */
+const CACHEABLE_SKILLS: ReadonlySet<string> = new Set(['skills/list', 'skills/get'])
 
 /** How a request arrived. */
 export interface Arrival {
@@ -76,8 +80,7 @@ async function answer(door: Door, request: RpcRequest, arrival: Arrival): Promis
   try {
     const visit = openVisit(request, arrival)
     if ('kind' in visit) return visit
-    if (request.method === 'server/discover') return await discover(door, arrival.principal)
-    const serve = findMethod(door, request.method)
+    const serve = findModernMethod(door, request.method)
     if (serve === undefined) return unknownMethod(request.method)
     return await serve(door, visit)
   } catch (fault) {
@@ -180,7 +183,9 @@ function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   const { bytes } = made
   const members = scanObject(bytes, undefined, { validated: true })
   const wanted = made.resultType ?? 'complete'
-  const cacheable = CACHEABLE_METHODS.has(request.method) && wanted === 'complete'
+  const { method } = request
+  const cacheable =
+    (CACHEABLE_METHODS.has(method) || CACHEABLE_SKILLS.has(method)) && wanted === 'complete'
   const changes: Changes = {
     // A peer's own word stays where it is; another one cannot be what it claims.
     ...(stringOf(bytes, members, 'resultType') === wanted
@@ -189,7 +194,7 @@ function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
     // Filtered by principal: never public, whatever the peer allowed.
     ...(cacheable
       ? {
-          ttlMs: encodeJson(made.ttlMs ?? ttlOf(bytes, members)),
+          ttlMs: encodeJson(made.ttlMs ?? ttlOf(made, members)),
           cacheScope: encodeJson('private'),
         }
       : {}),
@@ -212,9 +217,9 @@ function stringOf(bytes: Uint8Array, members: readonly Member[], key: string): s
   return member?.type === 'string' ? readString(bytes, member.value) : undefined
 }
 
-/** A peer's own hint, 0 when it gave none that can be kept to. */
-function ttlOf(bytes: Uint8Array, members: readonly Member[]): number {
-  const member = findMember(members, 'ttlMs')
+/** A peer's own hint, 0 when it gave none that can be kept to; only modern peers have any. */
+function ttlOf({ bytes, revision }: ResultAnswer, members: readonly Member[]): number {
+  const member = revision === MODERN_REVISION ? findMember(members, 'ttlMs') : undefined
   const value = member?.type === 'number' ? readValue(bytes, member.value) : undefined
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
 }

@@ -12,6 +12,7 @@ import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { ParamHeaders } from '../wire/headers.ts'
 import { createParkedCalls, type ParkedCalls } from './parked.ts'
+import { createPlaces, type Places } from './places.ts'
 import { createSeal, type Seal } from './seal.ts'
 
 /** What stands behind the doors. */
@@ -35,7 +36,7 @@ export interface Delegation {
 }
 
 /** A feature that is advertised and served; the methods of all others are unknown. */
-export type Offer = 'tools' | 'resources' | 'prompts' | 'logging'
+export type Offer = 'tools' | 'resources' | 'prompts' | 'logging' | 'completions'
 
 /** How this server names itself. */
 export interface Implementation {
@@ -78,6 +79,10 @@ export interface DoorLimits {
   readonly maxParked: number
   /** Of these, for one principal. Default 100. */
   readonly maxParkedEach: number
+  /** Streams of news that modern callers hold open. Default 512. */
+  readonly maxListeners: number
+  /** Of these, for one principal. Default 64. */
+  readonly maxListenersEach: number
   /** Sessions of legacy callers. Default 1000. */
   readonly maxSessions: number
   /** Questions that one session may have to answer at once. Default 64. */
@@ -111,7 +116,7 @@ export interface DoorOptions {
   readonly clock: Clock
   /** Where sessions of legacy callers over HTTP are kept. Default: in memory, until this process ends. */
   readonly sessions?: SessionStore
-  /** Default: tools, resources, prompts, logging. */
+  /** Default: all. A feature that peers bring is offered only while one that the caller may know of has it. */
   readonly offers?: readonly Offer[]
   readonly limits?: Partial<DoorLimits>
   /** Told of our own faults; the caller gets a plain -32603. Default: nobody. */
@@ -131,7 +136,14 @@ export interface Door {
   readonly annotations: Map<string, ParamHeaders>
   /** Calls that wait for answers of modern callers. */
   readonly parked: ParkedCalls
+  /** Places for streams of news. */
+  readonly listeners: Places
+  /** Aborted when the door begins to close: what only waits for news ends at once. */
+  readonly leaving: AbortSignal
+  leave(): void
 }
+
+const OFFERS: readonly Offer[] = ['tools', 'resources', 'prompts', 'logging', 'completions']
 
 const DEFAULT_LIMITS: DoorLimits = {
   maxMessageBytes: 64 * 1024 * 1024,
@@ -149,6 +161,8 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxRounds: 16,
   maxParked: 1000,
   maxParkedEach: 100,
+  maxListeners: 512,
+  maxListenersEach: 64,
   maxSessions: 1000,
   maxOpenQuestions: 64,
   maxSubscriptions: 1000,
@@ -173,15 +187,19 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
   }
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const report = options.report ?? (() => undefined)
+  const leaving = new AbortController()
   return {
     ports,
     serverInfo: options.serverInfo,
     seal: createSeal(options.sealingKey),
     clock: options.clock,
-    offers: new Set(options.offers ?? ['tools', 'resources', 'prompts', 'logging']),
+    offers: new Set(options.offers ?? OFFERS),
     limits,
     report,
     annotations: new Map(),
     parked: createParkedCalls(limits, report),
+    listeners: createPlaces(limits.maxListeners, limits.maxListenersEach),
+    leaving: leaving.signal,
+    leave: () => leaving.abort('shutdown'),
   }
 }

@@ -6,6 +6,7 @@
  */
 import { assertNever } from '../../core/words/assert-never.ts'
 import type { Dispatched } from '../../core/ports/doors.ts'
+import type { Native } from '../../core/words/native.ts'
 import { ranOf, type Failed, type Outcome, type OutcomeState } from '../../core/words/outcome.ts'
 import { LEGACY_ERRORS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -17,7 +18,7 @@ import {
   scanObject,
   sliceOf,
 } from '../wire/spans.ts'
-import { badParams, ourError, type Answer } from './answer.ts'
+import { badParams, ourError, type Answer, type ErrorAnswer } from './answer.ts'
 import type { Visit } from './visit.ts'
 
 /** Key of our object in a result's `_meta`. */
@@ -153,11 +154,14 @@ function sayFailed(outcome: Failed): string {
   ].join('\n')
 }
 
-/** A peer's own error, code, message and data kept; undefined when it has to be told in our words. */
-function relayError(visit: Visit, outcome: Failed): Answer | undefined {
-  const { native } = outcome
-  if (native === undefined || native.protocol !== 'mcp' || outcome.origin === 'policy')
-    return undefined
+/** A peer's own error; undefined when it has to be told in our words. */
+function relayError(visit: Visit, { native, origin }: Failed): Answer | undefined {
+  return native === undefined || origin === 'policy' ? undefined : readPeerError(visit, native)
+}
+
+/** A peer's error object for this caller, code, message and data kept; undefined when it means nothing on this hop. */
+export function readPeerError(visit: Visit, native: Native): ErrorAnswer | undefined {
+  if (native.protocol !== 'mcp') return undefined
   const members = scanObject(native.bytes)
   const code = findMember(members, 'code')
   const message = findMember(members, 'message')

@@ -206,8 +206,8 @@ test('of two retries at once one takes the call over', async () => {
     postModern(url, 'tools/call', retry),
     postModern(url, 'tools/call', retry),
   ])
-  const codes = both.map(({ body }) => dig(body, 'error', 'code')).sort()
-  expect(codes).toEqual([-32602, undefined])
+  const codes = new Set(both.map(({ body }) => dig(body, 'error', 'code')))
+  expect(codes).toEqual(new Set([-32602, undefined]))
 })
 
 describe('a state is refused, and the call still waits for its answer', () => {

@@ -6,6 +6,7 @@
 import type { CallerCan } from '../../core/words/question.ts'
 import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import { MODERN_META, PROGRESS_TOKEN, TRACE_KEYS } from '../wire/rev-2026-07-28.ts'
+import { relayedExtensions } from './extensions.ts'
 import { parseId } from '../wire/json-rpc.ts'
 import { findMember, readString, readValue, scanObject, sliceOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
@@ -108,11 +109,13 @@ export function readCallerCan(
   if (capabilities === undefined) return CANNOT_BE_ASKED
   const { elicitation } = capabilities
   const modes = isObject(elicitation) ? elicitation : undefined
+  const extensions = relayedExtensions(capabilities['extensions'])
   return {
     form: modes !== undefined && ('form' in modes || !('url' in modes)),
     url: modes !== undefined && isObject(modes['url']),
     sampling: isObject(capabilities['sampling']),
     roots: isObject(capabilities['roots']),
+    ...(extensions === undefined ? {} : { extensions }),
   }
 }
 

@@ -111,6 +111,7 @@ export function serveStdio(ports: DoorPorts, options: StdioDoorOptions): StdioDo
     done: Promise.race([ended, stopped]).then(async () => {
       input.off('data', lines.push)
       lines.end()
+      door.leave()
       // Nobody is left to answer questions; calls that wait for one end by that.
       pipe.session?.questions.end()
       await drain(() => settled(pending), door.limits.drainMs, closing)

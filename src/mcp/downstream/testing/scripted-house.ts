@@ -51,7 +51,11 @@ export function completed(
   return { state: 'completed', toolError: false, native: mcpNative(bytes, revision) }
 }
 
-export function createScriptedHouse(capabilities: readonly Scripted[]): ScriptedHouse {
+/** @param over parts of the catalogue that a test scripts itself. */
+export function createScriptedHouse(
+  capabilities: readonly Scripted[],
+  over: Partial<Catalogue> = {},
+): ScriptedHouse {
   const calls: NewCall[] = []
   const linked: ScriptedHouse['linked'] = []
   const items = new Map<Scripted, ListedItem>(capabilities.map((one) => [one, itemOf(one)]))
@@ -81,6 +85,7 @@ export function createScriptedHouse(capabilities: readonly Scripted[]): Scripted
       },
       instructions: async () => 'Handle with care.',
       onChanged: () => () => undefined,
+      ...over,
     },
     dispatch: async (call, exchange): Promise<Dispatched> => {
       calls.push(call)
