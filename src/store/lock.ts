@@ -103,7 +103,7 @@ function sayLocked(file: string): ComityError {
     `the store ${file} is in use by process ${owner.pid}${owner.since === '' ? '' : ` since ${owner.since}`}; ` +
       (reach === ''
         ? 'stop that process, or name another store'
-        : `reach it at ${reach}, or stop it, or name another store`),
+        : `reach it at ${reach}, or end it (comity stop), or name another store`),
   )
 }
 
