@@ -8,21 +8,13 @@
  *
  * @source MCP 2026-07-28, basic, versioning and backward compatibility; 2025-11-25, lifecycle.
  */
-import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
-import { hopParams } from '../wire/codec.ts'
-import { LEGACY_REVISION, LEGACY_REVISIONS } from '../wire/rev-2025-11-25.ts'
-import { MODERN_META, MODERN_ONLY_CODES, MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
+import { LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
+import { MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, readValue } from '../wire/spans.ts'
 import type { Era } from './era.ts'
+import { objectOf, type PeerFacts, readFacts } from './facts.ts'
 import { LinkFailure, type Agreement, type Link } from './link.ts'
-
-/** What the server said of itself. Claims; they drive nothing but what is asked of it. */
-export interface PeerFacts extends Agreement {
-  readonly capabilities: Readonly<Record<string, unknown>>
-  /** Name and version. */
-  readonly callsItself?: string
-  readonly instructions?: string
-}
+import { ACCEPTED, discover, type Probe } from './probe.ts'
 
 export interface Connected {
   readonly link: Link
@@ -44,16 +36,8 @@ export interface ConnectOptions {
   readonly startMs?: number
 }
 
-/** Revisions that `initialize` may agree on; the oldest differs in HTTP only. */
-const ACCEPTED: ReadonlySet<string> = new Set([...LEGACY_REVISIONS, '2024-11-05'])
 const DEFAULT_PROBE_MS = 5_000
 const DEFAULT_START_MS = 60_000
-
-type Probe =
-  | { readonly kind: 'modern'; readonly facts: PeerFacts }
-  /** `sure`: the server said so itself. */
-  | { readonly kind: 'legacy'; readonly why: string; readonly sure: boolean }
-  | { readonly kind: 'failed'; readonly failure: LinkFailure }
 
 /**
  * Opens a link and agrees on a revision.
@@ -132,7 +116,7 @@ async function agree(
     return facts
   }
   const probing = new AbortController()
-  const probe = discover(link, options, AbortSignal.any([signal, probing.signal]))
+  const probe = discover(link, options.clientInfo, AbortSignal.any([signal, probing.signal]))
   const first = await Promise.race([probe, silence(options.probeMs ?? DEFAULT_PROBE_MS, probing)])
   if (revision === MODERN_REVISION) return lockedModern(first === 'silent' ? await probe : first)
   if (first === 'silent') return initializeOrLate(link, probe, probing, options, signal)
@@ -147,10 +131,15 @@ async function agree(
       return facts
     }
     case 'failed':
-      // Some old servers end themselves when they are spoken to before `initialize`.
-      if (first.failure.reason === 'broken' && link.transport === 'stdio') return 'reopen'
-      throw first.failure
+      return reopenAfter(first.failure, link)
   }
+}
+
+/** Some old servers end themselves when they are spoken to before `initialize`. */
+function reopenAfter(error: unknown, link: Link): 'reopen' {
+  const ended = error instanceof LinkFailure && error.reason === 'broken'
+  if (ended && link.transport === 'stdio') return 'reopen'
+  throw error
 }
 
 function lockedModern(probe: Probe): PeerFacts {
@@ -167,13 +156,15 @@ async function initializeOrLate(
   probing: AbortController,
   options: ConnectOptions,
   signal: AbortSignal,
-): Promise<PeerFacts> {
+): Promise<PeerFacts | 'reopen'> {
   // Over HTTP the silent request holds a connection; on stdio it costs nothing to leave it open.
   if (link.transport === 'http') probing.abort()
   const late = probe.then((found) => (found.kind === 'modern' ? found.facts : undefined))
   const old = initialize(link, LEGACY_REVISION, options, signal, 'it did not answer the probe')
   const first = await Promise.race([late, old.catch(() => undefined)])
-  const found = first ?? (await lateModern(link, late, old, probing, options)) ?? (await old)
+  const modern = first ?? (await lateModern(link, late, old, probing, options))
+  const found = modern ?? (await old.catch((error: unknown) => reopenAfter(error, link)))
+  if (found === 'reopen') return found
   // A server that answered `initialize` may only have been slow to answer the probe.
   options.era?.found(found, found.era === 'modern')
   return found
@@ -195,85 +186,6 @@ async function lateModern(
   if (!refused || link.transport !== 'stdio') return undefined
   const modern = await Promise.race([late, patience])
   return modern === 'silent' ? undefined : modern
-}
-
-async function discover(
-  link: Link,
-  options: ConnectOptions,
-  signal: AbortSignal,
-  again = true,
-): Promise<Probe> {
-  const params = hopParams(undefined, {
-    era: 'modern',
-    protocolVersion: MODERN_REVISION,
-    clientCapabilities: encodeJson({}),
-    clientInfo: options.clientInfo,
-  })
-  try {
-    const answer = await link.request({
-      id: link.nextId(),
-      method: 'server/discover',
-      params,
-      revision: MODERN_REVISION,
-      followRedirect: true,
-      signal,
-    })
-    if (answer.kind === 'result') return readDiscover(link, answer)
-    // A revision that the server names is to be tried (basic, versioning), even the one it refused.
-    const retry = again && offered(answer)?.includes(MODERN_REVISION) === true
-    return retry ? await discover(link, options, signal, false) : readRefusal(answer)
-  } catch (error) {
-    if (!(error instanceof LinkFailure)) throw error
-    const old = ['refused', 'unclear', 'unreadable'].includes(error.reason)
-    if (!old) return { kind: 'failed', failure: error }
-    // A server in trouble, or one that is asked too often, says nothing of what it speaks.
-    const sure = error.status === undefined || (error.status < 500 && error.status !== 429)
-    return { kind: 'legacy', why: error.message, sure }
-  }
-}
-
-function readDiscover(link: Link, answer: RpcResult): Probe {
-  const result = objectOf(readValue(answer.bytes, answer.result.value))
-  const versions = stringsOf(result.supportedVersions)
-  if (versions === undefined) {
-    return { kind: 'legacy', why: 'it answered server/discover with something else', sure: true }
-  }
-  if (!versions.includes(MODERN_REVISION)) return otherVersions(versions)
-  const agreement: Agreement = { era: 'modern', revision: MODERN_REVISION }
-  link.agree(agreement)
-  const meta = objectOf(result._meta)
-  return { kind: 'modern', facts: readFacts(agreement, result, meta[MODERN_META.serverInfo]) }
-}
-
-function readRefusal(answer: RpcError): Probe {
-  const why = `it answered server/discover with error ${answer.code}`
-  if (!MODERN_ONLY_CODES.has(answer.code)) return { kind: 'legacy', why, sure: true }
-  const versions = offered(answer)
-  if (versions !== undefined && !versions.includes(MODERN_REVISION)) return otherVersions(versions)
-  const what =
-    versions === undefined
-      ? `the server speaks ${MODERN_REVISION} but refuses to be asked what it offers: error ${answer.code}`
-      : `the server refuses ${MODERN_REVISION} and offers it in the same answer, twice: error ${answer.code}`
-  return { kind: 'failed', failure: new LinkFailure('unreachable', false, what) }
-}
-
-/** The revisions that a refusal names. */
-function offered({ code, bytes, data }: RpcError): readonly string[] | undefined {
-  if (!MODERN_ONLY_CODES.has(code) || data === undefined) return undefined
-  return stringsOf(objectOf(readValue(bytes, data)).supported)
-}
-
-/** A server that names only session revisions is reached by `initialize`. */
-function otherVersions(versions: readonly string[]): Probe {
-  const why = `it supports ${versions.join(', ') || 'no revision at all'}`
-  if (versions.some((version) => ACCEPTED.has(version))) return { kind: 'legacy', why, sure: true }
-  const known = `${MODERN_REVISION}, ${LEGACY_REVISIONS.join(', ')}`
-  const failure = new LinkFailure(
-    'unreachable',
-    false,
-    `no revision in common: ${why}; we speak ${known}`,
-  )
-  return { kind: 'failed', failure }
 }
 
 async function initialize(
@@ -320,25 +232,6 @@ async function initialize(
   return readFacts(agreement, result, result.serverInfo)
 }
 
-function readFacts(
-  agreement: Agreement,
-  result: Readonly<Record<string, unknown>>,
-  info: unknown,
-): PeerFacts {
-  const { name, version } = objectOf(info)
-  const { instructions } = result
-  return {
-    ...agreement,
-    capabilities: objectOf(result.capabilities),
-    ...(typeof name === 'string'
-      ? {
-          callsItself: `${name} ${typeof version === 'string' ? version : ''}`.trim().slice(0, 200),
-        }
-      : {}),
-    ...(typeof instructions === 'string' ? { instructions } : {}),
-  }
-}
-
 function silence(ms: number, probing: AbortController): Promise<'silent'> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve('silent'), ms)
@@ -364,14 +257,4 @@ function tooSlow(link: Link, options: ConnectOptions): unknown {
     new LinkFailure('unreachable', false, `the server did not answer within ${ms} ms`),
     link,
   )
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
-}
-
-function stringsOf(value: unknown): readonly string[] | undefined {
-  if (!Array.isArray(value) || value.length === 0) return undefined
-  return value.filter((item): item is string => typeof item === 'string')
 }

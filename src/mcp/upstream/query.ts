@@ -11,11 +11,14 @@ import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
 import { RESULT_TYPES } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, sliceOf } from '../wire/spans.ts'
-import type { Connected, PeerFacts } from './connect.ts'
+import type { Connected } from './connect.ts'
+import type { PeerFacts } from './facts.ts'
 import { isObject } from './features.ts'
 
 /** Extension identifier of Skills. */
 const SKILLS = 'io.modelcontextprotocol/skills'
+
+type PeerFacts = Connected['facts']
 
 interface QueryMethod {
   /** What the server must declare, in words. */

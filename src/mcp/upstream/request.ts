@@ -15,7 +15,7 @@ import {
   setMembers,
   type Changes,
 } from '../wire/spans.ts'
-import type { PeerFacts } from './connect.ts'
+import type { PeerFacts } from './facts.ts'
 import { answerBytes } from './questions.ts'
 
 /** A method of MCP that core's operations map to. */

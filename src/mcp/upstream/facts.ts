@@ -1,0 +1,36 @@
+/** What a server says of itself when it is reached: claims, which drive nothing but what is asked of it. */
+import type { Agreement } from './link.ts'
+
+/** What the server said of itself. Claims; they drive nothing but what is asked of it. */
+export interface PeerFacts extends Agreement {
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** Name and version. */
+  readonly callsItself?: string
+  readonly instructions?: string
+}
+
+/** Reads the claims of a discover or initialize result. @param info its Implementation. */
+export function readFacts(
+  agreement: Agreement,
+  result: Readonly<Record<string, unknown>>,
+  info: unknown,
+): PeerFacts {
+  const { name, version } = objectOf(info)
+  const { instructions } = result
+  return {
+    ...agreement,
+    capabilities: objectOf(result.capabilities),
+    ...(typeof name === 'string'
+      ? {
+          callsItself: `${name} ${typeof version === 'string' ? version : ''}`.trim().slice(0, 200),
+        }
+      : {}),
+    ...(typeof instructions === 'string' ? { instructions } : {}),
+  }
+}
+
+/** The value, or an empty object where it is none. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+}
