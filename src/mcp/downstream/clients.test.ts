@@ -143,7 +143,7 @@ test('the v2 client on auto finds the modern era', async () => {
   ])
 })
 
-test('the v1 client lists, calls, reads, gets and ends its session', async () => {
+test('R029: the v1 client lists, calls, reads, gets and ends its session', async () => {
   const { house, server } = await openDoor()
   const client = new ClientV1({ name: 'v1', version: '1' })
   const transport = new TransportV1(new URL(server.url))

@@ -166,6 +166,61 @@ describe('sessions', () => {
   })
 })
 
+describe('R030: without a session', () => {
+  const BARE = { ...HEADERS, 'mcp-protocol-version': '2025-06-18' }
+
+  test('requests are served alone, and nothing is remembered', async () => {
+    const { url, house } = await open([{ kind: 'tool', exposed: 'tool' }])
+    const level = { method: 'logging/setLevel', params: { level: 'error' } }
+    const call = { method: 'tools/call', params: { name: 'tool' } }
+
+    expect((await post(url, BARE, { method: 'tools/list' })).body).toHaveProperty('result.tools')
+    expect(dig((await post(url, BARE, level)).body, 'error', 'code')).toBe(-32600)
+    const { headers } = await post(url, BARE, call)
+    expect(headers.get('mcp-session-id')).toBeNull()
+    expect(house.calls.map(({ door, native }) => [door, native.value()])).toEqual([
+      ['mcp 2025-06-18 http', { name: 'tool' }],
+    ])
+  })
+
+  test('a principal that was issued a session has to name it, until it ended it; others need not', async () => {
+    const { url } = await open()
+    const headers = await openSession(url)
+    const list = { method: 'tools/list' }
+
+    expect((await post(url, BARE, list)).status).toBe(400)
+    expect((await post(url, { ...BARE, 'x-test-principal': 'bob' }, list)).status).toBe(200)
+    await fetch(url, { method: 'DELETE', headers })
+    expect((await post(url, BARE, list)).status).toBe(200)
+  })
+
+  test('a call is canceled by its id when that names one call of its principal, and only then', async () => {
+    const seen: string[] = []
+    const waits: Scripted = {
+      kind: 'tool',
+      exposed: 'waits',
+      run: async (call, exchange) => {
+        seen.push(`${call.principal.id} runs`)
+        await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
+        seen.push(`${call.principal.id} ${exchange.stopReason()}`)
+        return completed({ content: [] })
+      },
+    }
+    const { url } = await open([waits], { limits: { drainMs: 50 } })
+    const call = { method: 'tools/call', params: { name: 'waits' } }
+    const cancel = { id: undefined, method: 'notifications/cancelled', params: { requestId: 1 } }
+    const as = (id: string) => ({ ...BARE, 'x-test-principal': id })
+    const running = ['alice', 'bob', 'bob'].map((id) => post(url, as(id), call))
+    await until(() => seen.length === 3)
+    for (const id of ['eve', 'bob', 'alice']) {
+      expect((await post(url, as(id), cancel)).status).toBe(202)
+    }
+    await running[0]
+
+    expect(seen.slice(3)).toEqual(['alice caller_canceled'])
+  })
+})
+
 describe('methods', () => {
   test.each([
     'server/discover',
