@@ -40,6 +40,7 @@ export function createPins(
   const counts = new Map<string, number>()
   for (const pin of known.values()) count(counts, pin)
   const memory: Memory = { known, counts, committer: deps.committer, clock }
+  const keyOf = createKeys()
   // Sights of one capability wait for each other: two first sights must not both be first.
   const turns = new Map<string, Promise<unknown>>()
   const inTurn = async <T>(pin: PinKey, act: () => Promise<T>): Promise<T> => {
@@ -55,7 +56,7 @@ export function createPins(
   }
   return {
     sight: (sight) => inTurn(sight, () => judgeSight(memory, sight)),
-    state: (pin, fingerprint) => stateOf(known.get(pinKeyOf(pin)), fingerprint),
+    state: (pin, fingerprint) => stateOf(known.get(keyOf(pin)), fingerprint),
     changes: () => listChanges(known),
     accept: async (peer, name, by) => {
       const wanted = listChanges(known).filter(
@@ -69,6 +70,23 @@ export function createPins(
         .filter((pin) => pin.mistrusted)
         .map(({ key }) => ({ peer: key.peer, kind: key.kind, name: key.name }))
     },
+  }
+}
+
+/** Keys that are remembered; beyond, all are made anew. */
+const MAX_KEYS = 10_000
+
+/** `pinKeyOf`, remembered: every call asks twice, and mostly of the same capabilities. */
+function createKeys(): (pin: PinKey) => string {
+  const keys = new Map<string, string>()
+  return (pin) => {
+    const text = `${pin.peer}\u0000${pin.endpoint}\u0000${pin.kind}\u0000${pin.name}`
+    const known = keys.get(text)
+    if (known !== undefined) return known
+    const key = pinKeyOf(pin)
+    if (keys.size >= MAX_KEYS) keys.clear()
+    keys.set(text, key)
+    return key
   }
 }
 
