@@ -18,8 +18,6 @@ import { isObject } from './features.ts'
 /** Extension identifier of Skills. */
 const SKILLS = 'io.modelcontextprotocol/skills'
 
-type PeerFacts = Connected['facts']
-
 interface QueryMethod {
   /** What the server must declare, in words. */
   readonly needs: string
