@@ -76,7 +76,7 @@ test.each(['deny', 'ask'] as const)(
     const { callId } = await house.dispatch(toolCall(), exchange)
     expect(seen).toEqual([{ form: true, url: true, sampling: false, roots: true }])
     expect(asked).toEqual([])
-    expect(answers).toEqual([{ key: 'q1', action: 'decline' }])
+    expect(answers).toEqual([{ key: 'q1', action: 'decline', unasked: 'rules' }])
     expect(kindsOf(house, callId)).toContain('answered')
   },
 )
@@ -112,15 +112,16 @@ test('what the caller did not declare is not asked', async () => {
   const { exchange, asked } = askable({ ...ALL, url: false }, { key: 'q1', action: 'accept' })
   await house.dispatch(toolCall(), exchange)
   expect(asked).toEqual([])
-  expect(answers).toEqual([{ key: 'q1', action: 'decline' }])
+  expect(answers).toEqual([{ key: 'q1', action: 'decline', unasked: 'caller' }])
 })
 
-test('a caller that declared nothing cannot be asked at all', async () => {
+test('a caller that declared nothing is not asked, and the record says that the peer wanted to', async () => {
   const { house, answers } = await openAsking('form')
   const none = { form: false, url: false, sampling: false, roots: false }
   const { exchange, asked } = askable(none, { key: 'q1', action: 'accept' })
-  await house.dispatch(toolCall(), exchange)
-  expect([asked, answers]).toEqual([[], []])
+  const { callId } = await house.dispatch(toolCall(), exchange)
+  expect([asked, answers]).toEqual([[], [{ key: 'q1', action: 'decline', unasked: 'caller' }]])
+  expect(kindsOf(house, callId)).toContain('asked')
 })
 
 test('an answer that cannot be put on record does not leave', async () => {

@@ -2,7 +2,7 @@
  * Questions from a peer in mid-call: each passes the gate as a capability of that peer, and its answer is on record before
  * it leaves.
  *
- * What the rules forbid is not declared to the peer in the first place; one that asks all the same is declined.
+ * What the rules forbid is not declared to the peer in the first place; one that asks all the same is told that nobody was asked.
  */
 import type { PolicyCheck } from './ports/checks.ts'
 import type { Ledger } from './ports/ledger.ts'
@@ -23,7 +23,6 @@ export function gateQuestions(
   exchange: Exchange,
 ): Exchange {
   const { can } = exchange
-  if (!can.form && !can.url && !can.sampling && !can.roots) return withoutAsk(exchange)
   const allowed: CallerCan = {
     ...can,
     form: can.form && isAllowed(ports, call, 'form'),
@@ -31,27 +30,19 @@ export function gateQuestions(
     sampling: can.sampling && isAllowed(ports, call, 'sampling'),
     roots: can.roots && isAllowed(ports, call, 'roots'),
   }
-  const ask = exchange.ask?.bind(exchange)
+  const ask = async (question: Question, withdrawn: AbortSignal): Promise<Answer> => {
+    const { key, kind } = question
+    if (exchange.ask === undefined || kind === 'text' || !can[kind])
+      return { key, action: 'decline', unasked: 'caller' }
+    if (!allowed[kind]) return { key, action: 'decline', unasked: 'rules' }
+    return exchange.ask(question, withdrawn)
+  }
   return {
     ...exchange,
     can: allowed,
-    ...(ask === undefined
-      ? {}
-      : {
-          ask: (question, withdrawn) =>
-            askOnRecord(ports, call, question, () =>
-              question.kind !== 'text' && allowed[question.kind]
-                ? ask(question, withdrawn)
-                : undefined,
-            ),
-        }),
+    ask: (question, withdrawn) =>
+      askOnRecord(ports, call, question, () => ask(question, withdrawn)),
   }
-}
-
-function withoutAsk(exchange: Exchange): Exchange {
-  if (exchange.ask === undefined) return exchange
-  const { ask: _unused, ...rest } = exchange
-  return rest
 }
 
 function isAllowed(
@@ -67,16 +58,15 @@ async function askOnRecord(
   ports: QuestionPorts,
   { callId }: OutboundCall,
   question: Question,
-  ask: () => Promise<Answer> | undefined,
+  ask: () => Promise<Answer>,
 ): Promise<Answer> {
   const { key, kind } = question
   const attributed = question.attributed === true ? { attributed: true } : {}
   ports.ledger.note(callId, { kind: 'asked', facts: { key, kind, ...attributed } })
-  const asked = ask()
-  const answer: Answer = asked === undefined ? { key, action: 'decline' } : await asked
-  const refused = asked === undefined ? { refusedBy: 'rules or caller' } : {}
+  const answer = await ask()
+  const { action, unasked } = answer
   try {
-    const facts = { key, kind, action: answer.action, ...refused }
+    const facts = { key, kind, action, ...(unasked === undefined ? {} : { unasked }) }
     await ports.ledger.record(callId, { kind: 'answered', facts })
     return answer
   } catch (error) {

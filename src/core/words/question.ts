@@ -18,6 +18,8 @@ export interface Question {
 export interface Answer {
   readonly key: string
   readonly action: 'accept' | 'decline' | 'cancel'
+  /** Nobody was asked, and why: the rules do not let it through, or the caller cannot be asked that. */
+  readonly unasked?: 'rules' | 'caller'
   /** MCP: the bare result object under the key. Otherwise text or JSON of the answer in our plain form. */
   readonly native?: Native
   readonly text?: string

@@ -187,11 +187,11 @@ describe('a question of a 2025 server in mid-call', () => {
     expect(got).toEqual([{ error: code }])
   })
 
-  test('a caller that can be asked nothing: declined, without an error of the call', async () => {
+  test('a caller that can be asked nothing: the server is not told that a person declined', async () => {
     const peer = openPeer(asking())
     const asks = [{ method: 'elicitation/create', params: FORM }]
     const { outcome } = await makeCall(peer, 'pay', { asks })
-    expect(valueOf(outcome)).toMatchObject({ got: [{ result: { action: 'decline' } }] })
+    expect(valueOf(outcome)).toMatchObject({ got: [{ error: -1 }] })
   })
 
   test('more at once than is passed on is refused, the others are asked', async () => {

@@ -123,7 +123,7 @@ async function askOwner(
   held.inAll += 1
   const key = `ask-${held.inAll}`
   const { exchange } = held
-  if (exchange.ask === undefined) return replyOf(asked.kind, { key, action: 'decline' })
+  if (exchange.ask === undefined) return unasked('caller')
   held.atOnce += 1
   const goOn = held.hold()
   try {
@@ -143,7 +143,17 @@ function nobody(kind: QuestionKind): ReplyToServer {
   return refuse(REJECTED, 'there is nobody to ask: no call of one principal alone is under way')
 }
 
+/** Not the answer of a person: a server must not take it for one. */
+function unasked(why: NonNullable<Answer['unasked']>): ReplyToServer {
+  const what =
+    why === 'rules'
+      ? 'the rules of this host do not let this question through'
+      : 'the application that made this call cannot be asked that'
+  return refuse(REJECTED, `nobody was asked: ${what}`)
+}
+
 function replyOf(kind: QuestionKind, answer: Answer): ReplyToServer {
+  if (answer.unasked !== undefined) return unasked(answer.unasked)
   if (kind !== 'sampling' && kind !== 'roots') return { result: answerBytes(answer) }
   const { action, native } = answer
   if (action === 'accept' && native?.protocol === 'mcp') return { result: native.bytes }

@@ -432,7 +432,7 @@ describe('stopping', () => {
   })
 })
 
-test('a legacy server may ping; what its caller cannot be asked is declined, what nobody declared unknown', async () => {
+test('a legacy server may ping; what its caller cannot be asked is refused, what nobody declared unknown', async () => {
   const peer = openPeer(
     inlineServer(`
       let call, seen = []
