@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { exposedName } from './exposed-name.ts'
+import { exposedName, parseScopedUri, scopedTree, scopedUri } from './exposed-name.ts'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 const name = (peer: string, own: string, peers: readonly string[]): string =>
@@ -65,5 +65,23 @@ test('different (peer, name) pairs never share an alias', () => {
       },
     ),
     { numRuns: 300 },
+  )
+})
+
+test('a scoped tree keeps its path a path, and reads back to the very address', () => {
+  expect(scopedTree('b', 'skill://acme/refunds/SKILL.md')).toBe(
+    'comity://b/skill%3A/acme/refunds/SKILL.md',
+  )
+  expect(scopedTree('b', 'urn:x')).toBe(scopedUri('b', 'urn:x'))
+  fc.assert(
+    fc.property(
+      fc.stringMatching(/^[a-z][a-z0-9+.-]{0,6}$/),
+      fc.string({ minLength: 1, unit: 'grapheme' }).filter((path) => path.isWellFormed()),
+      (scheme, path) => {
+        const uri = `${scheme}://${path}`
+        expect(parseScopedUri(scopedTree('docs', uri))).toEqual({ peer: 'docs', uri })
+        expect(parseScopedUri(scopedUri('docs', uri))).toEqual({ peer: 'docs', uri })
+      },
+    ),
   )
 })
