@@ -81,6 +81,16 @@ test('what is not scored and what decides nothing is shown and not counted', () 
   expect(lines).toContain('         a: why')
 })
 
+test('what no relay could do on a pair is shown with its reason, and is no failure there', () => {
+  const impossible = [{ scenario: 'ping', check: 'a', reason: 'it has no pings' }]
+  const { lines } = judgeBlocks(
+    [block([run('ping', [check('a', 'FAILURE')])], { decides: false, impossible })],
+    [],
+    true,
+  )
+  expect(lines[2]).toMatch(/^ {2}ok {5}ping +0\/1 \(1 impossible: it has no pings\)$/u)
+})
+
 test('an expected failure is excused once it fails, and stale when it does not', () => {
   const failing = block([run('ping', [check('ping', 'FAILURE')])])
   const fine = block([run('ping', [check('ping', 'SUCCESS')])])

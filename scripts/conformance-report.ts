@@ -33,8 +33,17 @@ export interface Block {
   readonly revision: Revision
   /** False for pairs that are reported without deciding anything. */
   readonly decides: boolean
+  /** Checks that cannot pass on this pair whoever relays, each with its reason. */
+  readonly impossible?: readonly Impossible[]
   readonly milliseconds: number
   readonly runs: readonly ScenarioRun[]
+}
+
+/** A check that asks of a pair what one of its revisions does not have. */
+export interface Impossible {
+  readonly scenario: string
+  readonly check: string
+  readonly reason: string
 }
 
 /** One fault of the suite itself. */
@@ -129,8 +138,16 @@ function judgeRun(
 ): Row {
   const counted = run.checks.filter(({ status }) => status !== 'INFO' && status !== 'SKIPPED')
   const faults: Fault[] = []
+  const impossible: string[] = []
   let excused = 0
   for (const check of counted.filter(({ status }) => status !== 'SUCCESS')) {
+    const cannot = block.impossible?.find(
+      (one) => one.scenario === run.scenario && one.check === check.id,
+    )
+    if (cannot !== undefined) {
+      impossible.push(cannot.reason)
+      continue
+    }
     const entry = block.decides
       ? expected.find((one) => excuses(one, block, run, check))
       : undefined
@@ -152,6 +169,9 @@ function judgeRun(
   const remarks = [
     ...(skipped === 0 ? [] : [`${skipped} skipped`]),
     ...(excused === 0 ? [] : [`${excused} expected`]),
+    ...(impossible.length === 0
+      ? []
+      : [`${impossible.length} impossible: ${[...new Set(impossible)].join('; ')}`]),
     ...(run.scored ? [] : ['not scored']),
   ]
   const remark = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`

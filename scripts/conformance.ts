@@ -9,7 +9,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Era } from '../src/testkit/conforming-peer/server.ts'
-import { judgeBlocks, parseExpected, type Block, type ScenarioRun } from './conformance-report.ts'
+import {
+  judgeBlocks,
+  parseExpected,
+  type Block,
+  type Impossible,
+  type ScenarioRun,
+} from './conformance-report.ts'
 import {
   loadRequirements,
   LEGS,
@@ -39,14 +45,38 @@ interface Plan {
   readonly leg: Leg
   readonly revision: Revision
   readonly decides: boolean
+  readonly impossible?: readonly Impossible[]
   readonly run: (request: Omit<SuiteRequest, 'target'>) => Promise<readonly ScenarioRun[]>
 }
 
 /** Peers that speak one era only, in front of callers of either. */
-const PAIRS: readonly (readonly [Revision, Era])[] = [
-  ['2026-07-28', 'legacy'],
-  ['2025-11-25', 'legacy'],
-  ['2025-11-25', 'modern'],
+const PAIRS: readonly (readonly [Revision, Era, readonly Impossible[]])[] = [
+  [
+    '2026-07-28',
+    'legacy',
+    [
+      ...[
+        'sep-2575-server-rejects-undeclared-capability',
+        'sep-2575-missing-capability-http-400',
+      ].map((check) => ({
+        scenario: 'server-stateless',
+        check,
+        reason: 'a peer of 2025-11-25 has no error for it and asks; the question is declined',
+      })),
+      {
+        scenario: 'input-required-result-basic-elicitation',
+        check: 'sep-2322-elicitation-incomplete',
+        reason: 'questions of 2025-11-25 have no keys of their own',
+      },
+      {
+        scenario: 'input-required-result-ignore-extra-params',
+        check: 'sep-2322-ignore-unexpected-params',
+        reason: 'a call of 2025-11-25 cannot bring answers along',
+      },
+    ],
+  ],
+  ['2025-11-25', 'legacy', []],
+  ['2025-11-25', 'modern', []],
 ]
 
 async function main(args: string[]): Promise<number> {
@@ -89,11 +119,12 @@ function readOptions(args: string[]): Options {
 }
 
 function plan({ only, direct, verbose }: Options): readonly Plan[] {
-  const servers = (direct ? [] : PAIRS).map(([revision, era]): Plan => ({
+  const servers = (direct ? [] : PAIRS).map(([revision, era, impossible]): Plan => ({
     title: `server ${revision}, through comity to a peer that speaks ${era === 'legacy' ? '2025-11-25' : '2026-07-28'} only`,
     leg: 'server',
     revision,
     decides: false,
+    impossible,
     run: (request) => runServer(request, era, { direct, only, verbose }),
   }))
   return [
