@@ -40,7 +40,6 @@ import { askQuery } from './query.ts'
 import { methodOf } from './request.ts'
 import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
 import type { Session } from './session.ts'
-import { createSseLink } from './sse-2024.ts'
 import { createStdioLink } from './stdio.ts'
 import { watchStop } from './stop.ts'
 import { startServer, type ServerCommand } from './supervise.ts'
@@ -58,8 +57,8 @@ export interface McpPeerConfig {
   readonly stateless?: boolean
   readonly server:
     | ({ readonly transport: 'stdio' } & ServerCommand)
-    /** `sse` is the transport of 2024-11-05; `http` finds out about it by itself. */
-    | ({ readonly transport: 'http' | 'sse' } & HttpEndpoint)
+    /** Of any revision: a server of 2024-11-05, which has a transport of its own, is found out about. */
+    | ({ readonly transport: 'http' } & HttpEndpoint)
 }
 
 export interface McpPeerDeps {
@@ -104,7 +103,7 @@ export function createMcpPeer(
   deps: McpPeerDeps,
   options: McpPeerOptions = {},
 ): McpPeer {
-  if (config.server.transport !== 'stdio') new URL(config.server.url)
+  if (config.server.transport === 'http') new URL(config.server.url)
   return new ServerPeer(config, deps, options)
 }
 
@@ -258,10 +257,7 @@ class ServerPeer implements McpPeer {
     const { server } = this.#config
     const { maxBytes } = this.#options
     const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
-    if (server.transport !== 'stdio') {
-      const create = server.transport === 'sse' ? createSseLink : createAnyHttpLink
-      return create(server, listener, options)
-    }
+    if (server.transport === 'http') return createAnyHttpLink(server, listener, options)
     return createStdioLink(await startServer(server, this.#deps.environment), listener, options)
   }
 
@@ -363,7 +359,7 @@ class ServerPeer implements McpPeer {
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */
 function endpointText({ server }: McpPeerConfig): string {
-  if (server.transport !== 'stdio') return `http ${server.url}`
+  if (server.transport === 'http') return `http ${server.url}`
   const { command, args, cwd } = server
   return `stdio ${JSON.stringify([command, ...args])}${cwd === undefined ? '' : ` in ${cwd}`}`
 }

@@ -3,7 +3,14 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { ListRootsResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen, reply, until, type Message } from '../../../test/mcp/upstream-peer.ts'
+import {
+  listen,
+  makeCall,
+  openPeer,
+  reply,
+  until,
+  type Message,
+} from '../../../test/mcp/upstream-peer.ts'
 import { encodeJson, readValue } from '../wire/spans.ts'
 import { createAnyHttpLink } from './any-http.ts'
 import type { HttpOptions } from './http.ts'
@@ -47,14 +54,16 @@ async function failureOf(promise: Promise<unknown>): Promise<LinkFailure> {
 }
 
 /** An official v1 server of that transport: `/sse` and `/messages`. */
-async function serveOfficial(build: (server: McpServer) => void): Promise<string> {
+async function serveOfficial(
+  build: (server: McpServer, stream: ServerResponse) => void,
+): Promise<string> {
   const transports = new Map<string, SSEServerTransport>()
   const url = await listen((request, response, body) => {
     if (request.method === 'GET') {
       const transport = new SSEServerTransport('/messages', response)
       transports.set(transport.sessionId, transport)
       const server = new McpServer({ name: 'old', version: '1' }, { capabilities: { logging: {} } })
-      build(server)
+      build(server, response)
       void server.connect(transport)
       return
     }
@@ -198,6 +207,33 @@ describe('the transport of 2024-11-05', () => {
       message: expect.stringContaining('another origin') as string,
     })
     expect(posted).toBe(0)
+  })
+
+  test('a peer is found out to speak it, tells of changes, and is reached anew after a break', async () => {
+    const servers: McpServer[] = []
+    const streams: ServerResponse[] = []
+    const url = await serveOfficial((made, stream) => {
+      servers.push(made)
+      streams.push(stream)
+      made.registerTool('pay', {}, () => ({ content: [] }))
+      made.registerTool('drop', {}, () => {
+        stream.destroy()
+        return { content: [] }
+      })
+    })
+    const peer = openPeer({ transport: 'http', url, headers: {} })
+    const { capabilities, freshForMs } = await peer.listing()
+    expect(capabilities.map(({ name }) => name)).toEqual(['pay', 'drop'])
+    expect([freshForMs, peer.report().state]).toEqual([undefined, 'ready'])
+    let changes = 0
+    peer.onChanged(() => (changes += 1))
+    servers[0]!.registerTool('two', {}, () => ({ content: [] }))
+    await until('it is told', () => changes === 1)
+
+    const dropped = await makeCall(peer, 'drop')
+    expect(dropped.outcome).toMatchObject({ state: 'unknown', because: 'sent_no_answer' })
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+    expect(streams.length).toBe(2)
   })
 
   test('a server that has neither says what it said to the first one', async () => {
