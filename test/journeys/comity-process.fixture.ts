@@ -268,7 +268,8 @@ export function isAlive(pid: number): boolean {
   return !/^\d+ \(.*\) [ZX]/u.test(stat)
 }
 
-async function freePort(): Promise<number> {
+/** A port that was free just now. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -98,7 +98,7 @@ async function legacyCapabilities(
   const { catalogue } = door.ports
   const features = await catalogue.features?.(principal)
   const listed = { listChanged: true }
-  const subscribe = catalogue.watch !== undefined && features?.subscribe !== false
+  const subscribe = catalogue.watch !== undefined && features?.subscribe === true
   const completes = findMethod(door, 'completion/complete') !== undefined
   return {
     ...(door.offers.has('tools') ? { tools: listed } : {}),

@@ -35,6 +35,8 @@ const METHOD_OF = {
 
 type AskedKind = keyof typeof METHOD_OF
 
+const UNSOUND = 'the question is no sound MCP request'
+
 /** Longest refusal of a caller that is passed on, in characters. */
 const MAX_TEXT = 2000
 
@@ -76,12 +78,11 @@ export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds)
 
   const ask = async (question: Question, options: AskOptions): Promise<Answer> => {
     const { key } = question
-    const made = ended ? undefined : encodeQuestion(terms, question)
-    if (made === undefined || options.withdrawn.aborted) return { key, action: 'cancel' }
-    if (typeof made === 'string') return { key, action: 'decline', text: made }
+    if (ended || options.withdrawn.aborted) return { key, action: 'cancel' }
+    const made = encodeQuestion(terms, question)
+    if (typeof made === 'string') return unasked(key, made)
     if (waiting.size >= bounds.maxOpenQuestions) {
-      const text = `more than ${bounds.maxOpenQuestions} questions are open on this session`
-      return { key, action: 'decline', text }
+      return unasked(key, `${bounds.maxOpenQuestions} questions are open on this session already`)
     }
     next += 1
     const id = createId(next)
@@ -150,8 +151,12 @@ interface Encoded {
   readonly params: Uint8Array
 }
 
-/** The request's params for this caller; why it cannot be asked; undefined when the question is no sound MCP request. */
-function encodeQuestion(terms: SessionTerms, question: Question): Encoded | string | undefined {
+function unasked(key: string, text: string): Answer {
+  return { key, action: 'decline', unasked: 'caller', text }
+}
+
+/** The request's params for this caller; or why it cannot be asked. */
+function encodeQuestion(terms: SessionTerms, question: Question): Encoded | string {
   const { kind, native } = question
   if (kind === 'text' || native.protocol !== 'mcp') return 'this caller answers MCP questions only'
   try {
@@ -159,7 +164,7 @@ function encodeQuestion(terms: SessionTerms, question: Question): Encoded | stri
     const method = findMember(members, 'method')
     const params = findMember(members, 'params')
     if (method?.type !== 'string' || readString(native.bytes, method.value) !== METHOD_OF[kind])
-      return undefined
+      return UNSOUND
     const came = params === undefined ? undefined : sliceOf(native.bytes, params.value)
     const own = scanObject(came ?? encodeJson({}))
     const has = (name: string): boolean => findMember(own, name) !== undefined
@@ -174,7 +179,7 @@ function encodeQuestion(terms: SessionTerms, question: Question): Encoded | stri
     }
     return { kind, params: hopParams(came, { era: 'legacy' }, changes) }
   } catch (fault) {
-    if (fault instanceof JsonFault) return undefined
+    if (fault instanceof JsonFault) return UNSOUND
     throw fault
   }
 }
