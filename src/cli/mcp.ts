@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { ComityError } from '../gateway/admin/errors.ts'
 import { socketPath } from '../gateway/admin/socket-path.ts'
 import { findConfig } from '../gateway/config/find-config.ts'
-import { type OpenPipe, findOwner } from '../gateway/shared/find-owner.ts'
+import { type Absent, type OpenPipe, findOwner } from '../gateway/shared/find-owner.ts'
 import { quickStore } from '../gateway/shared/quick-store.ts'
 import { runPipe } from '../gateway/shared/run-pipe.ts'
 import { EXIT } from './exit-codes.ts'
@@ -43,7 +43,7 @@ export async function mcp(options: McpOptions, _terminal: Terminal): Promise<num
   await runPipe({
     input: process.stdin,
     output: process.stdout,
-    find: (expected) => find(options, expected, note),
+    find: (absent) => find(options, absent, note),
     note,
   })
   process.stdin.destroy()
@@ -53,7 +53,7 @@ export async function mcp(options: McpOptions, _terminal: Terminal): Promise<num
 /** The configuration is looked at anew each time: the next owner reads it as it is then. */
 async function find(
   options: McpOptions,
-  expected: boolean,
+  absent: Absent,
   note: (text: string) => void,
 ): Promise<OpenPipe> {
   const file = findConfig({
@@ -84,7 +84,7 @@ async function find(
           )
       },
     },
-    expected,
+    absent,
   )
   note(`connected through ${socketPath(storeFile, socketPlace())}`)
   return found

@@ -21,6 +21,8 @@ export async function shared(options: SharedOptions): Promise<number> {
   })
   // Its terminal is somebody else's.
   process.on('SIGHUP', () => undefined)
+  // Read once, by whoever started this process, and closed then.
+  process.stdout.on('error', () => undefined)
   let told = false
   const report = (said: OwnerReport): void => {
     if (told) return

@@ -101,18 +101,11 @@ async function readLogs(
       'conflict',
       `${peer.name} is reached by ${transport}: what it prints stays where it runs. Only servers that comity starts itself (command:) have logs here`,
     )
-  let shown = peer.printed()
-  const lines = linesOf(shown).slice(-limit)
+  const printed = peer.printed()
+  const lines = linesOf(printed).slice(-limit)
   if (follow) {
     for (const text of lines) tell(live, text)
-    while (!live.signal.aborted) {
-      await pause(FOLLOW_MS, live.signal)
-      const now = peer.printed()
-      // A line that is still being written is told once it is whole.
-      const { text, rest } = wholeLines(added(shown, now))
-      for (const line of linesOf(text)) tell(live, line)
-      shown = rest === '' ? now : now.slice(0, now.length - rest.length)
-    }
+    await followOn(() => peer.printed?.() ?? '', printed, live)
   }
   const { state, detail } = peer.report()
   return {
@@ -120,6 +113,21 @@ async function readLogs(
     state,
     lines: follow ? [] : lines,
     ...(state === 'failed' && detail !== undefined ? { detail } : {}),
+  }
+}
+
+/** A line that is still being written is told when it is whole, or when nothing more comes. */
+async function followOn(printed: () => string, from: string, live: Live): Promise<void> {
+  let shown = from
+  let before = from
+  while (!live.signal.aborted) {
+    await pause(FOLLOW_MS, live.signal)
+    const now = printed()
+    const fresh = added(shown, now)
+    const rest = now === before ? '' : fresh.slice(fresh.lastIndexOf('\n') + 1)
+    for (const line of linesOf(fresh.slice(0, fresh.length - rest.length))) tell(live, line)
+    shown = now.slice(0, now.length - rest.length)
+    before = now
   }
 }
 
@@ -133,11 +141,6 @@ function added(before: string, now: string): string {
   const anchor = before.slice(-ANCHOR_CHARACTERS)
   const at = now.lastIndexOf(anchor)
   return at < 0 ? now : now.slice(at + anchor.length)
-}
-
-function wholeLines(text: string): { readonly text: string; readonly rest: string } {
-  const end = text.lastIndexOf('\n') + 1
-  return { text: text.slice(0, end), rest: text.slice(end) }
 }
 
 function linesOf(text: string): readonly string[] {

@@ -26,18 +26,22 @@ const LOOK_AGAIN_MS = 20
 const START_AGAIN_MS = 250
 
 /**
- * @param expected another process has said that it takes the store over: give it time before one is started.
- * @throws ComityError what the owner or the started process says; `store_locked` when the store stays in others' use.
+ * What to do when nobody is there: start a process; give one time that said it takes the store over; nothing, for what was
+ * stopped by hand is begun again when it is needed.
  */
-export async function findOwner(place: OwnerPlace, expected = false): Promise<OpenPipe> {
+export type Absent = 'start' | 'await' | 'leave'
+
+/** @throws ComityError what the owner or the started process says; `store_locked` when the store stays in others' use. */
+export async function findOwner(place: OwnerPlace, absent: Absent): Promise<OpenPipe> {
   const begun = performance.now()
-  let startAfter = expected ? begun + TAKEOVER_MS : begun
+  let startAfter = absent === 'await' ? begun + TAKEOVER_MS : begun
   let problem = new ComityError('internal', 'the process that owns the store was not reached')
   for (;;) {
     const reached = await reachOwner(place.socketPath, place.command.configFile)
     if (reached.kind === 'open') return reached
     if (reached.kind === 'refused') throw reached.error
     if (reached.kind === 'wait') problem = new ComityError('internal', reached.message)
+    if (absent === 'leave') throw problem
     const now = performance.now()
     if (now - begun > PATIENCE_MS) throw problem
     if (reached.kind === 'none' && now >= startAfter) {

@@ -8,7 +8,7 @@ import { encodeError } from '../../mcp/wire/json-rpc.ts'
 import { RPC_ERRORS } from '../../mcp/wire/rev-2026-07-28.ts'
 import { createLineReader } from '../../mcp/downstream/lines.ts'
 import { ComityError } from '../../core/words/errors.ts'
-import type { OpenPipe } from './find-owner.ts'
+import type { Absent, OpenPipe } from './find-owner.ts'
 import { openOwnerLink, type OwnerLink } from './owner-link.ts'
 import { createPipeMemory, type PipeMemory } from './pipe-memory.ts'
 import type { DrainReason } from './wire.ts'
@@ -17,8 +17,8 @@ export interface PipeOptions {
   readonly input: Readable
   /** Protocol and nothing else. */
   readonly output: Writable
-  /** @param expected another owner has said that it comes. @throws ComityError saying why there is none. */
-  readonly find: (expected: boolean) => Promise<OpenPipe>
+  /** @throws ComityError saying why there is none. */
+  readonly find: (absent: Absent) => Promise<OpenPipe>
   /** For people. @param serious the host is not served as it should be. */
   readonly note: (text: string, serious?: boolean) => void
 }
@@ -26,6 +26,8 @@ export interface PipeOptions {
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 /** How long a new owner may take for the `initialize` that is said again, milliseconds. */
 const REPLAY_MS = 15_000
+/** How often a pipe that was let go looks whether there is an owner again, milliseconds. */
+const LOOK_FOR_NEXT_MS = 3_000
 /** Owners tried for one line of the host. */
 const MAX_ATTEMPTS = 3
 const NEWLINE = Buffer.from('\n')
@@ -48,6 +50,7 @@ class HostPipe {
   /** The newest one, which may be about to end. */
   #last: OwnerLink | undefined
   #joining: Promise<void> | undefined
+  #glance: Promise<void> | undefined
   #leaving: DrainReason | undefined
   #over = false
   #heardOwed: (() => void) | undefined
@@ -111,23 +114,26 @@ class HostPipe {
   /** An owner that takes lines at this very moment; one that ends as it begins is not waited for for ever. */
   async #ready(): Promise<OwnerLink> {
     for (let attempt = 1; this.#link === undefined; attempt += 1) {
-      await this.#join()
+      // A mere look around ends in a moment, and starts nothing.
+      await this.#glance
+      if (this.#link === undefined) await this.#join()
       if (this.#link === undefined && attempt >= MAX_ATTEMPTS) throw endsAsItBegins()
     }
     return this.#link
   }
 
   /** One way at a time to the next owner, once the last one has answered what it had. */
-  #join(): Promise<void> {
-    this.#joining ??= this.#connect().finally(() => {
+  #join(absent?: Absent): Promise<void> {
+    this.#joining ??= this.#connect(absent).finally(() => {
       this.#joining = undefined
     })
     return this.#joining
   }
 
-  async #connect(): Promise<void> {
+  async #connect(absent: Absent | undefined): Promise<void> {
     await this.#last?.ended
-    const { socket, note } = await this.#options.find(this.#leaving === 'takeover')
+    const wish = absent ?? (this.#leaving === 'takeover' ? 'await' : 'start')
+    const { socket, note } = await this.#options.find(wish)
     if (note !== undefined) this.#options.note(note, true)
     this.#leaving = undefined
     const link = openOwnerLink(socket, (line) => this.#hear(link, line))
@@ -199,11 +205,21 @@ class HostPipe {
     if (this.#over) return
     const reason = this.#leaving ?? 'died'
     this.#options.note(`the process that owns the store ended (${reason})`)
-    // Stopped by hand: begun again when it is needed, not before.
-    if (reason === 'stop') return
+    if (reason === 'stop') return this.#lookForNext()
     this.#join().catch((error: unknown) => {
       this.#options.note(sayWhy(error), true)
     })
+  }
+
+  /** Stopped by hand: begun again when the host needs it, and met again when somebody else begins it. */
+  #lookForNext(): void {
+    const timer = setTimeout(() => {
+      if (this.#over || this.#link !== undefined) return
+      this.#glance = this.#join('leave')
+        .catch(() => this.#lookForNext())
+        .finally(() => (this.#glance = undefined))
+    }, LOOK_FOR_NEXT_MS)
+    timer.unref()
   }
 
   #say(line: Uint8Array): Promise<void> | undefined {

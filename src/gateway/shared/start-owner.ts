@@ -91,13 +91,20 @@ export async function startOwner(command: OwnerCommand): Promise<OwnerReport | u
       })
       stdout.setEncoding('utf8').on('data', (text: string) => {
         said = (said + text).slice(0, MAX_REPORT_BYTES)
-        if (said.includes('\n'))
-          settle(JSON.parse(said.slice(0, said.indexOf('\n'))) as OwnerReport)
+        if (said.includes('\n')) settle(parseReport(said.slice(0, said.indexOf('\n'))))
       })
       stdout.once('close', () => settle(undefined))
     })
   } finally {
     stdout.destroy()
+  }
+}
+
+function parseReport(line: string): OwnerReport | undefined {
+  try {
+    return JSON.parse(line) as OwnerReport
+  } catch {
+    return undefined
   }
 }
 
