@@ -66,6 +66,8 @@ async function main(url: string | undefined): Promise<void> {
     )
   }
   const folder = mkdtempSync(join(tmpdir(), 'cc-'))
+  // Also when it gives up.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const config = join(folder, 'comity.yaml')
   writeFileSync(
     config,
@@ -87,7 +89,6 @@ async function main(url: string | undefined): Promise<void> {
     await caller.close()
   } finally {
     await host.close()
-    rmSync(folder, { recursive: true, force: true })
   }
 }
 
