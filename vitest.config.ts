@@ -5,6 +5,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['comity-source', 'module', 'node', 'import', 'default'] } },
   test: {
     include: [
+      'bench/**/*.test.ts',
       'scripts/**/*.test.ts',
       'src/**/*.test.ts',
       'test/**/*.test.ts',

@@ -2,12 +2,16 @@
  * `npm run bench`: the relay path measured against what is expected of it. Every figure is a ratio or a difference within this
  * run, since machines differ and are busy; none is a test.
  *
- * `--only reads,list` measures parts, `--quick` takes less of each, `--rounds N`, `--also file.json` another gateway beside.
+ * `--only reads,list` measures parts, `--quick` takes less of each, `--rounds N`, `--duration` of one load in milliseconds,
+ * `--cells 100x16,65536x64` bytes and calls in flight, `--also file.json` another gateway beside, `--verbose` every load.
  */
 import { parseArgs } from 'node:util'
 import { measureCalls } from './measures/calls.ts'
+import { measureColdStart } from './measures/cold-start.ts'
 import { measureLatency } from './measures/latency.ts'
 import { measureList } from './measures/list.ts'
+import { measureLoopDelay } from './measures/loop-delay.ts'
+import { measureMemory } from './measures/memory.ts'
 import { notMeasured, showFindings, type Finding, type RunOptions } from './rig/finding.ts'
 import { loadAverage } from './rig/processes.ts'
 
@@ -18,6 +22,9 @@ const PARTS: Readonly<Record<string, Part>> = {
   writes: (options) => measureCalls(options, ['write']),
   latency: measureLatency,
   list: measureList,
+  loop: measureLoopDelay,
+  cold: measureColdStart,
+  memory: measureMemory,
 }
 
 async function main(): Promise<number> {
@@ -28,6 +35,7 @@ async function main(): Promise<number> {
       rounds: { type: 'string' },
       duration: { type: 'string' },
       also: { type: 'string', multiple: true },
+      cells: { type: 'string' },
       verbose: { type: 'boolean', default: false },
     },
   })
@@ -41,6 +49,7 @@ async function main(): Promise<number> {
     rounds: Number(values.rounds ?? (values.quick ? 1 : 5)),
     durationMs: Number(values.duration ?? (values.quick ? 400 : 1200)),
     also: values.also ?? [],
+    ...(values.cells === undefined ? {} : { cells: values.cells.split(',') }),
     quick: values.quick,
     say: (line) => {
       if (values.verbose) console.error(line)

@@ -75,7 +75,9 @@ export async function measureCalls(
       ),
     ]
     const findings: Finding[] = []
-    for (const cell of CELLS) {
+    const wanted = ({ bytes, inFlight }: Cell): boolean =>
+      options.cells === undefined || options.cells.includes(`${bytes}x${inFlight}`)
+    for (const cell of CELLS.filter(wanted)) {
       const reports = await runRounds(options, lanes, cell)
       for (const lane of lanes.slice(1)) findings.push(judgeLane(lane, cell, reports, kinds))
     }

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly durationMs: number
   /** Files of other gateways, to be measured beside. */
   readonly also: readonly string[]
+  /** Bytes and calls in flight, as `100x16`; all when left out. */
+  readonly cells?: readonly string[]
   /** Smaller amounts, for a look: figures of a quick run are noisy. */
   readonly quick: boolean
   say(line: string): void

@@ -4,6 +4,10 @@ import type { LoadJob, LoadReport, LoadWord } from './load.ts'
 import { createClient, listTools, openPool, type BenchClient } from './mcp-client.ts'
 import { quantile } from './statistics.ts'
 
+/** A load goes on over its time until so many calls have ended: less say nothing. */
+const LEAST_CALLS = 20
+const MOST_OVER_MS = 15_000
+
 const say = (word: LoadWord): void => void process.send?.(word)
 
 process.on('disconnect', () => process.exit(0))
@@ -43,7 +47,12 @@ async function run(job: LoadJob): Promise<Omit<LoadReport, 'cpuMs'>> {
   measuring = true
   say({ mark: 'start' })
   const begun = performance.now()
-  while (!stopped && performance.now() - begun < job.durationMs) await pause(5)
+  for (;;) {
+    const elapsed = performance.now() - begun
+    const enough = elapsed >= job.durationMs && times.length >= LEAST_CALLS
+    if (stopped || enough || elapsed >= job.durationMs + MOST_OVER_MS) break
+    await pause(5)
+  }
   measuring = false
   const seconds = (performance.now() - begun) / 1000
   say({ mark: 'end' })

@@ -47,6 +47,8 @@ export function runLoad(job: LoadJob, watchedPid: number): Promise<LoadReport> {
   return new Promise((resolve, reject) => {
     const child = fork(join(import.meta.dirname, 'load-process.ts'), {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // The other form turns what is no number into null.
+      serialization: 'advanced',
     })
     const limit = setTimeout(
       () => {
@@ -65,6 +67,8 @@ export function runLoad(job: LoadJob, watchedPid: number): Promise<LoadReport> {
       }
       child.disconnect()
       if ('fault' in word) reject(new Error(word.fault))
+      else if (word.report.calls === 0)
+        reject(new Error(word.report.firstFault ?? 'no call ended in time'))
       else resolve({ ...word.report, cpuMs: ((ended - begun) * 1000) / word.report.calls })
     })
     child.on('exit', (code) => {
