@@ -1,17 +1,18 @@
 /**
  * Group commit, the side that the main thread sees: a batch is whatever queued while the last commit ran.
  *
- * Writes that nobody waits for may lie up to 25 ms. Those that the disk refuses are kept, in order, and tried again; those
+ * Writes that nobody waits for may lie up to 40 ms. Those that the disk refuses are kept, in order, and tried again; those
  * that somebody waits for are refused. Nothing that was queued is dropped silently: past the bound it is counted.
  */
 import { Worker } from 'node:worker_threads'
 
 import type { Clock } from '../core/ports/world.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
+import type { CheckpointPace } from './checkpoint-keeper.ts'
 import type { Applied, BatchDone, ChainHead, Command, Intent } from './commands.ts'
 
 /** How long a write that nobody waits for may lie. */
-const LAZY_MS = 25
+const LAZY_MS = 40
 /** How soon kept writes are tried again. */
 const RETRY_MS = 1000
 /** Most commands in one transaction. */
@@ -25,6 +26,7 @@ export interface WorkerStart {
   /** Names this owner; random. */
   readonly run: string
   readonly maxBytes?: number
+  readonly checkpoints?: CheckpointPace
 }
 
 export type ToWorker =
@@ -35,6 +37,8 @@ export type FromWorker =
   | { readonly did: 'open'; readonly head: ChainHead }
   | { readonly did: 'refuse'; readonly code: ComityErrorCode; readonly message: string }
   | ({ readonly did: 'commit' } & BatchDone)
+  /** Something that nobody waits for went wrong. */
+  | { readonly did: 'fault'; readonly code: ComityErrorCode; readonly message: string }
   | { readonly did: 'closed' }
 
 interface Queued {
@@ -185,6 +189,8 @@ export class Committer {
 
   #receive(message: FromWorker): void {
     if (message.did === 'closed') this.#closed?.()
+    if (message.did === 'fault')
+      this.#options.onFault(new ComityError(message.code, message.message))
     if (message.did !== 'commit') return
     const flown = this.#flying ?? []
     this.#flying = undefined
