@@ -218,7 +218,7 @@ describe('the session’s own stream', () => {
     const caller = await openSession(url)
     const own = await caller.events()
     const primer = await own.next()
-    expect([primer.data, own.retryMs()]).toEqual(['', 1000])
+    expect([primer.data, own.retryMs()]).toEqual(['', 2000])
     expect((await caller.listen()).status).toBe(409)
     const next = await caller.events(primer.id)
 
@@ -351,4 +351,25 @@ test('the v1 client goes on with a call from another process’s resumption toke
   gate.resolve()
 
   expect((await result).content).toEqual([{ type: 'text', text: 'counted' }])
+})
+
+test('callers that come back are kept their answers within one bound for all: the oldest ended ones go first', async () => {
+  const { url } = await open([counts(Promise.resolve(), 'x'.repeat(3000))], {
+    maxReplayBytes: 20_000,
+  })
+  const caller = await openSession(url)
+  const primers: (string | undefined)[] = []
+  for (let id = 1; id <= 10; id += 1) {
+    const [primer] = await readEvents(await caller.begin(CALL(id, 'counts'))).rest()
+    primers.push(primer?.id)
+  }
+  const answers = []
+  for (const primer of primers) {
+    const rest = await (await caller.events(primer)).rest()
+    answers.push(textOf(rest.at(-1)?.message) === undefined ? 'lost' : 'kept')
+  }
+
+  expect(answers[0]).toBe('lost')
+  expect(answers.at(-1)).toBe('kept')
+  expect(answers.filter((answer) => answer === 'kept').length).toBeLessThanOrEqual(7)
 })

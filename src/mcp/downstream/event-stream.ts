@@ -178,13 +178,25 @@ export class EventStream {
   #makeRoom(): void {
     const { budget } = this.#parts
     if (this.#kept.length > MAX_KEPT) this.#dropOne()
+    const newest = this.#kept.at(-1)
+    const isHeldBack =
+      this.#carrier !== undefined && newest !== undefined && newest.seq > this.#sent
+    // What is too large to be kept leaves no room to others either; a connection that still takes it holds it itself.
+    if (newest !== undefined && !isHeldBack && newest.frame.length > budget.maxEventBytes) {
+      this.#letGo(newest)
+    }
     budget.makeRoom(() => this.#dropOne())
-    const last = this.#kept.at(-1)
-    const isHeldBack = this.#carrier !== undefined && last !== undefined && last.seq > this.#sent
-    if (!this.#finished || last === undefined || isHeldBack || !budget.isOver()) return
-    budget.add(-last.frame.length)
-    last.frame = this.#encode(last.seq, this.#parts.lostResult())
-    budget.add(last.frame.length)
+  }
+
+  /** The last message is not left out: its caller waits for it. */
+  #letGo(event: Kept): void {
+    this.#parts.budget.add(-event.frame.length)
+    if (!this.#finished) {
+      this.#kept.splice(this.#kept.indexOf(event), 1)
+      return
+    }
+    event.frame = this.#encode(event.seq, this.#parts.lostResult())
+    this.#parts.budget.add(event.frame.length)
   }
 
   /** The oldest that was sent goes first; what waits for a caller only when it may. */

@@ -115,7 +115,7 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
     close: async () => {
       closed = true
       door.leave()
-      sessions.release()
+      sessions.close()
       const all = (): Promise<unknown> => Promise.allSettled([...running, ...listening])
       await drain(all, door.limits.drainMs, closing)
     },

@@ -97,7 +97,7 @@ export interface DoorLimits {
   readonly resumableAfterMs: number
   /** How long a 2025-11-25 call's stream is held before its caller has to poll, milliseconds. 0: until the answer. Default 0. */
   readonly pollAfterMs: number
-  /** What callers are told to wait before they come back, milliseconds. Default 1 s. */
+  /** What callers are told to wait before they come back, milliseconds. Default 2 s. */
   readonly retryMs: number
   /** Events kept for callers that come back, bytes for the whole door. Default 16 MiB. */
   readonly maxReplayBytes: number
@@ -170,7 +170,7 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxBatch: 50,
   resumableAfterMs: 50,
   pollAfterMs: 0,
-  retryMs: 1000,
+  retryMs: 2000,
   maxReplayBytes: 16 * 1024 * 1024,
   replayMs: 120_000,
   sessionIdleMs: 1_800_000,

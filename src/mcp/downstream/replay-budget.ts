@@ -2,7 +2,8 @@
 
 export interface ReplayBudget {
   add(bytes: number): void
-  isOver(): boolean
+  /** A larger event is not kept. */
+  readonly maxEventBytes: number
   /** Lets ended streams go, then asks `dropOne` until there is room or nothing is left to drop. */
   makeRoom(dropOne: () => boolean): void
   /** An ended stream: kept for a while, and let go when room is short. @returns the way to let it go now. */
@@ -17,7 +18,7 @@ export function createReplayBudget(maxBytes: number, keepMs: number): ReplayBudg
     add: (bytes) => {
       used += bytes
     },
-    isOver: () => used > maxBytes,
+    maxEventBytes: maxBytes / 4,
     makeRoom: (dropOne) => {
       for (const forget of ended) {
         if (used <= maxBytes) return

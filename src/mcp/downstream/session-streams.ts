@@ -32,20 +32,22 @@ export interface SessionStreams {
   resume(eventId: string): Resumed
   /** Some connection carries a stream now. */
   isListening(): boolean
-  /** Ends every connection; the streams are kept. */
-  release(): void
+  /** Ends every connection and drops what is kept. */
   forget(): void
 }
 
-/** Longest request id that is told in event ids, in characters of its JSON text. */
+/** Longest request id that is told in event ids, in bytes of its JSON text. */
 const MAX_NAMED_ID = 128
-const EVENT_ID = /^(s|c)([\w-]{16})\.(\d{1,15})(?:\.([\w-]{1,200}))?$/
+const EVENT_ID = /^(s|c\d{1,15})-([\w-]{16})\.(\d{1,15})(?:\.([\w-]{1,200}))?$/
 
 export function createSessionStreams(budget: ReplayBudget): SessionStreams {
+  // Made anew in each process: an id of before a restart must not name a stream of after it.
+  const run = randomBytes(12).toString('base64url')
+  let count = 0
   const calls = new Map<string, EventStream>()
   const ends = new Map<EventStream, () => void>()
   const own = new EventStream({
-    id: `s${freshId()}`,
+    id: `s-${run}`,
     suffix: '',
     budget,
     lostResult: () => new Uint8Array(0),
@@ -58,8 +60,9 @@ export function createSessionStreams(budget: ReplayBudget): SessionStreams {
   return {
     own,
     openCall: (requestId) => {
+      count += 1
       const stream = new EventStream({
-        id: `c${freshId()}`,
+        id: `c${count}-${run}`,
         suffix: suffixOf(requestId),
         budget,
         lostResult: () => encodeLostResult(requestId),
@@ -76,20 +79,17 @@ export function createSessionStreams(budget: ReplayBudget): SessionStreams {
     },
     discard,
     resume: (eventId) => {
-      const [, kind, id, after, named] = EVENT_ID.exec(eventId) ?? []
-      if (kind === undefined || id === undefined) return { kind: 'unknown' }
-      if (kind === 's' && own.id !== `s${id}`) return { kind: 'own_lost' }
-      const stream = kind === 's' ? own : calls.get(`c${id}`)
+      const [, name, itsRun, after, named] = EVENT_ID.exec(eventId) ?? []
+      if (name === undefined) return { kind: 'unknown' }
+      const id = `${name}-${itsRun}`
+      if (name === 's' && id !== own.id) return { kind: 'own_lost' }
+      const stream = name === 's' ? own : calls.get(id)
       if (stream !== undefined) return { kind: 'stream', stream, after: Number(after) }
       const requestId = named === undefined ? undefined : readNamed(named)
       return requestId === undefined ? { kind: 'unknown' } : { kind: 'call_lost', id: requestId }
     },
     isListening: () =>
       own.isAttached() || [...calls.values()].some((stream) => stream.isAttached()),
-    release: () => {
-      own.release()
-      for (const stream of calls.values()) stream.release()
-    },
     forget: () => {
       for (const end of ends.values()) end()
       for (const stream of [own, ...calls.values()]) {
@@ -107,12 +107,8 @@ export function encodeLostResult(id: RpcId | undefined): Uint8Array {
   return encodeError(id, { code: RPC_ERRORS.internal, message })
 }
 
-function freshId(): string {
-  return randomBytes(12).toString('base64url')
-}
-
 function suffixOf(id: RpcId | undefined): string {
-  if (id === undefined || id.json.length > MAX_NAMED_ID) return ''
+  if (id === undefined || Buffer.byteLength(id.json) > MAX_NAMED_ID) return ''
   return `.${Buffer.from(id.json).toString('base64url')}`
 }
 

@@ -16,15 +16,17 @@ export interface SessionTerms {
   readonly revision: LegacyRevision
   /** As the caller declared them. */
   readonly capabilities: Readonly<Record<string, unknown>>
-  /** How the caller names itself: its own word, drives nothing. */
-  readonly clientInfo?: unknown
+  /** How the caller names itself, clipped: its own word, drives nothing. */
+  readonly client?: string
   logLevel?: LogLevel
   /** URIs as the caller named them. */
   subscriptions: readonly string[]
 }
 
-/** Most characters of what a caller declares; it is kept. */
-const MAX_DECLARED = 65_536
+/** Most characters of the capabilities that a caller declares; they are kept. */
+const MAX_DECLARED = 16_384
+/** Characters that are kept of its name and version, each. */
+const MAX_NAME = 100
 
 /** Terms of a request that belongs to no session. */
 export function sessionlessTerms(revision: LegacyRevision): SessionTerms {
@@ -44,24 +46,30 @@ export function agreeTerms(request: RpcRequest): SessionTerms | string {
   const version = findMember(members, 'protocolVersion')
   if (version?.type !== 'string') return 'initialize needs params.protocolVersion, a string'
   const asked = readString(bytes, version.value)
-  const declared = (key: string): unknown => {
-    const member = findMember(members, key)
-    if (member === undefined) return undefined
-    checkStrict(bytes, member.value)
-    return readValue(bytes, member.value)
-  }
-  const capabilities = declared('capabilities') ?? {}
+  const member = findMember(members, 'capabilities')
+  if (member !== undefined) checkStrict(bytes, member.value)
+  const capabilities = member === undefined ? {} : readValue(bytes, member.value)
   if (!isObject(capabilities)) return 'params.capabilities must be an object'
-  const clientInfo = declared('clientInfo')
-  if (JSON.stringify([capabilities, clientInfo]).length > MAX_DECLARED) {
-    return `params.capabilities and params.clientInfo must be at most ${MAX_DECLARED} characters`
+  if (JSON.stringify(capabilities).length > MAX_DECLARED) {
+    return `params.capabilities must be at most ${MAX_DECLARED} characters`
   }
+  const info = findMember(members, 'clientInfo')
+  const client = info === undefined ? undefined : nameOf(readValue(bytes, info.value))
   return {
     revision: LEGACY_REVISIONS.find((revision) => revision === asked) ?? LEGACY_REVISION,
     capabilities,
-    ...(clientInfo === undefined ? {} : { clientInfo }),
+    ...(client === undefined ? {} : { client }),
     subscriptions: [],
   }
+}
+
+function nameOf(clientInfo: unknown): string | undefined {
+  if (!isObject(clientInfo)) return undefined
+  const words = [clientInfo['name'], clientInfo['version']]
+  return words
+    .filter((word) => typeof word === 'string')
+    .map((word) => word.slice(0, MAX_NAME))
+    .join(' ')
 }
 
 /** Which questions may be put to this caller. */
@@ -92,14 +100,14 @@ export function parseTerms(text: string): SessionTerms | undefined {
     return undefined
   }
   if (!isObject(value)) return undefined
-  const { capabilities, subscriptions, logLevel, clientInfo } = value
+  const { capabilities, subscriptions, logLevel, client } = value
   const revision = LEGACY_REVISIONS.find((known) => known === value['revision'])
   if (revision === undefined || !isObject(capabilities)) return undefined
   const level = typeof logLevel === 'string' && isLogLevel(logLevel) ? logLevel : undefined
   return {
     revision,
     capabilities,
-    ...(clientInfo === undefined ? {} : { clientInfo }),
+    ...(typeof client === 'string' ? { client } : {}),
     ...(level === undefined ? {} : { logLevel: level }),
     subscriptions: Array.isArray(subscriptions)
       ? subscriptions.filter((uri) => typeof uri === 'string')

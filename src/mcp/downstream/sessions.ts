@@ -49,8 +49,8 @@ export interface Sessions {
   holds(principal: string): Promise<boolean>
   /** Cancels what it was asked, ends its streams, takes it out of the store. */
   end(session: HttpSession): Promise<void>
-  /** Ends every connection that waits for news; the sessions stay. */
-  release(): void
+  /** The door closes: ends every connection that waits for news; the sessions stay. */
+  close(): void
 }
 
 /** Uses closer together than this are not written one by one. */
@@ -108,7 +108,7 @@ export function createSessions(
       return all.some((session) => session.principal === principal && !table.isOver(session))
     },
     end: (session) => table.remove([session]),
-    release: () => table.release(),
+    close: () => table.close(),
   }
 }
 
@@ -125,12 +125,14 @@ class SessionTable {
   readonly #ending = new Set<string>()
   #opening = 0
   #loaded: Promise<void> | undefined
+  readonly #watch: NodeJS.Timeout
 
   constructor(store: SessionStore, clock: Clock, bounds: SessionBounds) {
     this.#store = store
     this.#clock = clock
     this.#bounds = bounds
     this.#budget = createReplayBudget(bounds.maxReplayBytes, bounds.replayMs)
+    this.#watch = setInterval(() => this.#noteThoseAtWork(), TOUCH_MS).unref()
   }
 
   async open(principal: string, terms: SessionTerms): Promise<HttpSession | undefined> {
@@ -191,8 +193,16 @@ class SessionTable {
     }
   }
 
-  release(): void {
+  close(): void {
+    clearInterval(this.#watch)
+    this.#noteThoseAtWork()
     for (const session of this.#sessions.values()) session.streams.own.release()
+  }
+
+  /** A caller that only listens uses its session too: a restart has to find it in use. */
+  #noteThoseAtWork(): void {
+    const atWork = [...this.#sessions.values()].filter(isAtWork)
+    for (const session of atWork) this.use(session)
   }
 
   /** Read once, when the first caller comes: how many there are has to be known before another is opened. */
