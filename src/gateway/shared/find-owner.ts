@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ComityError } from '../../core/words/errors.ts'
 import { type Reached, reachOwner } from './reach-owner.ts'
-import { logFileOf, type OwnerCommand, startOwner } from './start-owner.ts'
+import type { OwnerCommand } from './start-owner.ts'
 
 export interface OwnerPlace {
   readonly socketPath: string
@@ -57,6 +57,8 @@ export async function findOwner(place: OwnerPlace, absent: Absent): Promise<Open
 /** @returns why it does not own the store, when another process does. */
 async function start(place: OwnerPlace): Promise<ComityError | undefined> {
   await place.check()
+  // Most hosts find a process: what starts one is loaded by those that do not.
+  const { logFileOf, startOwner } = await import('./start-owner.ts')
   const report = await startOwner(place.command)
   if (report === undefined) {
     const log = logFileOf(place.command.storeFile)

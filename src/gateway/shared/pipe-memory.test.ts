@@ -139,3 +139,20 @@ test('what no owner got is refused as not sent', () => {
   })
   expect(memory.refusal(bytes({ jsonrpc: '2.0', method: 'a/b' }), 'nobody')).toBeUndefined()
 })
+
+test('a batch of 2025-03-26 is as many requests; what it leaves open is answered one by one', () => {
+  const memory = createPipeMemory()
+  say(memory, { id: 1, method: 'initialize', params: { protocolVersion: '2025-03-26' } })
+  hear(memory, { id: 1, result: { protocolVersion: '2025-03-26' } })
+  const asked = [2, 3, 4].map((id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'x' },
+  }))
+  expect(json(memory.sent(bytes(asked)))).toEqual(asked)
+  const answers = [{ jsonrpc: '2.0', id: 3, result: {} }]
+  const heard = memory.heard(bytes(answers))
+  expect(heard.kind === 'pass' && json(heard.line)).toEqual(answers)
+  expect(memory.lost().map((line) => json(line))).toMatchObject([{ id: 2 }, { id: 4 }])
+})

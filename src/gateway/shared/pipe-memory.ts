@@ -3,6 +3,12 @@
  *
  * Pure. What was open when an owner died is answered here, at once: a tool call as unknown, since it may have run.
  */
+import {
+  BATCH_REVISION,
+  encodeBatch,
+  looksLikeBatch,
+  parseBatch,
+} from '../../mcp/downstream/batch.ts'
 import { claimsModern } from '../../mcp/downstream/era.ts'
 import {
   createId,
@@ -14,7 +20,15 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from '../../mcp/wire/json-rpc.ts'
-import { findMember, scanObject, setMember, textOf } from '../../mcp/wire/spans.ts'
+import {
+  findMember,
+  readString,
+  scanArray,
+  scanObject,
+  setMember,
+  sliceOf,
+  textOf,
+} from '../../mcp/wire/spans.ts'
 import { MODERN_META } from '../../mcp/wire/rev-2026-07-28.ts'
 import { answerLost, answerUnsent } from './lost-answer.ts'
 import { DRAIN_METHOD, type DrainReason } from './wire.ts'
@@ -59,6 +73,8 @@ interface Open {
 
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+/** As the door has it. */
+const MAX_BATCH = 50
 const CANCELLED = 'notifications/cancelled'
 /** What the door writes first of every answer: enough to tell whose it is without reading a large one. */
 const ANSWER_HEAD = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)":/u
@@ -80,10 +96,25 @@ class Memory implements PipeMemory {
   #initialize: Uint8Array | undefined
   #initialized: Uint8Array | undefined
   #level: Uint8Array | undefined
+  /** The session is of the one revision that has arrays of messages. */
+  #batches = false
   #generation = 0
   #replays = 0
 
   sent(line: Uint8Array): Uint8Array | undefined {
+    if (this.#batches && looksLikeBatch(line)) return this.#sentBatch(line)
+    return this.#sentMessage(line)
+  }
+
+  /** Its answers come in one line too. One that the door refuses whole is answered without ids: nothing of it is open. */
+  #sentBatch(line: Uint8Array): Uint8Array | undefined {
+    if (!parseBatch(line, MAX_BATCH).ok) return line
+    const items = scanArray(line).map((item) => sliceOf(line, item))
+    const kept = items.map((item) => this.#sentMessage(item)).filter((item) => item !== undefined)
+    return kept.length === 0 ? undefined : encodeBatch(kept)
+  }
+
+  #sentMessage(line: Uint8Array): Uint8Array | undefined {
     const message = parseMessage(line)
     switch (message.kind) {
       case 'fault':
@@ -104,6 +135,7 @@ class Memory implements PipeMemory {
   heard(line: Uint8Array): Heard {
     const quick = quickId(line)
     if (quick !== undefined) return this.#hearAnswer(idKey(quick), line)
+    if (this.#batches && looksLikeBatch(line)) return this.#hearBatch(line)
     const message = parseMessage(line)
     switch (message.kind) {
       case 'result':
@@ -220,7 +252,17 @@ class Memory implements PipeMemory {
   #hearAnswer(key: string, line: Uint8Array): Heard {
     if (this.#replaying.delete(key)) return { kind: 'swallow' }
     const open = this.#open.get(key)
+    if (open?.method === 'initialize') this.#batches = agreedOn(line) === BATCH_REVISION
     if (open !== undefined && (open.count -= 1) <= 0) this.#open.delete(key)
+    return { kind: 'pass', line }
+  }
+
+  #hearBatch(line: Uint8Array): Heard {
+    const batch = parseBatch(line, MAX_BATCH)
+    for (const message of batch.ok ? batch.messages : []) {
+      const isAnswer = message.kind === 'result' || message.kind === 'error'
+      if (isAnswer && message.id !== undefined) this.#hearAnswer(idKey(message.id), line)
+    }
     return { kind: 'pass', line }
   }
 
@@ -273,6 +315,16 @@ class Memory implements PipeMemory {
   #listens(): readonly Open[] {
     return [...this.#open.values()].filter(({ method }) => method === LISTEN)
   }
+}
+
+/** The revision in an answer to `initialize`. */
+function agreedOn(line: Uint8Array): string | undefined {
+  const message = parseMessage(line)
+  if (message.kind !== 'result' || message.result.type !== 'object') return undefined
+  const loose = { validated: true, allowDuplicates: true }
+  const members = scanObject(line, message.result.value, loose)
+  const revision = findMember(members, 'protocolVersion')
+  return revision?.type === 'string' ? readString(line, revision.value) : undefined
 }
 
 function quickId(line: Uint8Array): RpcId | undefined {
