@@ -9,8 +9,11 @@ import {
   until,
   valueOf,
 } from '../../../test/mcp/upstream-peer.ts'
+import type { Exchange } from '../../core/ports/upstream.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
+import { parseMessage, type RpcRequest } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
+import { createAsks } from './asks.ts'
 
 const ALL = { form: true, url: true, sampling: true, roots: true }
 const FORM = { message: 'Which size?', requestedSchema: { type: 'object', properties: {} } }
@@ -195,22 +198,36 @@ describe('a question of a 2025 server in mid-call', () => {
   })
 
   test('more at once than is passed on is refused, the others are asked', async () => {
-    const message = { method: 'elicitation/create', params: FORM }
-    let open = 0
-    let most = 0
-    const { got } = await ask(
-      Array.from({ length: 10 }, () => message),
-      {
-        ask: async ({ key }) => {
-          most = Math.max(most, (open += 1))
-          await until('all are asked', () => open === 8)
-          return { key, action: 'decline' }
-        },
-      },
+    const text = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'elicitation/create',
+      params: FORM,
+    })
+    const request = parseMessage(new TextEncoder().encode(text)) as RpcRequest
+    const asks = createAsks({ elicitation: true, sampling: true, roots: true })
+    asks.agreed('2025-11-25')
+    const held: (() => void)[] = []
+    const exchange: Exchange = {
+      signal: new AbortController().signal,
+      stopReason: () => undefined,
+      emit: () => undefined,
+      can: ALL,
+      ask: ({ key }) =>
+        new Promise((resolve) => held.push(() => resolve({ key, action: 'decline' }))),
+    }
+    asks.open({ principal: 'alice', exchange, hold: () => () => undefined })
+    const never = new AbortController().signal
+    const replies = Array.from({ length: 10 }, () => asks.onStray(request, never))
+    expect(await Promise.all(replies.slice(8))).toMatchObject([
+      { error: { code: -1 } },
+      { error: { code: -1 } },
+    ])
+    expect(held).toHaveLength(8)
+    for (const release of held) release()
+    expect(await Promise.all(replies.slice(0, 8))).toEqual(
+      Array.from({ length: 8 }, () => ({ result: expect.any(Uint8Array) })),
     )
-    expect(most).toBe(8)
-    expect(got.filter(({ error }) => error === -1)).toHaveLength(2)
-    expect(got.filter(({ result }) => result !== undefined)).toHaveLength(8)
   })
 
   test('one that the server takes back is withdrawn and not answered', async () => {

@@ -439,7 +439,7 @@ test('a legacy server may ping; what its caller cannot be asked is refused, what
       serve({
         'tools/call': (m) => { call = m; send({ id: 'p', method: 'ping' }); send({ id: 'r', method: 'roots/list' }); send({ id: 't', method: 'tasks/list' }) },
         '*': () => {},
-        undefined: (m) => { seen.push(m); if (seen.length === 3) answer(call, { content: [], seen }) },
+        undefined: (m) => { seen.push(m); if (seen.length === 3) answer(call, { content: [], seen: seen.toSorted((a, b) => (a.id < b.id ? -1 : 1)) }) },
       })
     `),
     { probeMs: 100 },
