@@ -1,0 +1,170 @@
+/** Each door against core's ports: every feature in every revision and transport that is served. */
+import { PassThrough } from 'node:stream'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { LOCAL } from '../../src/core/words/principal.ts'
+import { createHttpDoor } from '../../src/mcp/downstream/http.ts'
+import type { DoorOptions } from '../../src/mcp/downstream/options.ts'
+import { serveStdio } from '../../src/mcp/downstream/stdio.ts'
+import { createHttpWire } from './caller-http.ts'
+import { createLineWire } from './caller-lines.ts'
+import { answerQuestion, openCaller, type Caller, type Message } from './caller.ts'
+import {
+  expectText,
+  expectThat,
+  findCell,
+  textOf,
+  until,
+  type Cell,
+  type Finding,
+} from './cells.ts'
+import { createCorePort, LARGE, WATCHED, type CorePort } from './core-port.ts'
+import type { Json } from './peer.ts'
+import { CALLERS, hasQuestion, nameOf, type Asked, type End } from './revisions.ts'
+
+const OPTIONS: DoorOptions = {
+  serverInfo: { name: 'compat', version: '1' },
+  sealingKey: new Uint8Array(32).fill(7),
+  clock: { now: Date.now },
+}
+
+/** Runs every feature at every door. */
+export async function runDoors(): Promise<readonly Cell[]> {
+  const cells: Cell[] = []
+  for (const end of CALLERS) {
+    const core = createCorePort()
+    const { caller, close } = await openEnd(core, end)
+    try {
+      for (const [feature, check] of Object.entries(CHECKS)) {
+        cells.push(await findCell(nameOf(end), feature, () => check(caller, core, end)))
+      }
+    } finally {
+      await close()
+    }
+  }
+  return cells
+}
+
+async function openEnd(
+  core: CorePort,
+  { revision, transport }: End,
+): Promise<{ readonly caller: Caller; close(): Promise<void> }> {
+  const ports = { catalogue: core.catalogue, dispatch: core.dispatch }
+  if (transport === 'stdio') {
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const door = serveStdio(ports, { ...OPTIONS, principal: LOCAL, input, output })
+    const caller = await openCaller(revision, createLineWire(output, input))
+    return {
+      caller,
+      async close() {
+        await caller.close()
+        await door.done
+      },
+    }
+  }
+  const authenticate = async () => ({ principal: LOCAL })
+  const door = createHttpDoor(ports, { ...OPTIONS, authenticate })
+  const server = createServer((request, response) => void door.handle(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const caller = await openCaller(revision, createHttpWire(url))
+  return {
+    caller,
+    async close() {
+      await caller.close()
+      await door.close()
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+type Check = (caller: Caller, core: CorePort, end: End) => Promise<Finding>
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  async call(caller) {
+    expectText(await caller.call('echo'), 'hello')
+    return 'works'
+  },
+  async error(caller) {
+    const { error } = await caller.call('refuse')
+    expectThat(error?.['code'] === -32_603 && error['message'] === 'refused', 'another error came')
+    return 'works'
+  },
+  async progress(caller) {
+    const progress: Message[] = []
+    expectText(await caller.call('progress', {}, { progress }), 'progressed')
+    const steps = progress.map(({ params }) => params?.['progress'])
+    expectThat(steps.join() === '1,2,3', `progress was ${steps.join()}`)
+    return 'works'
+  },
+  async cancel(caller, core) {
+    const progress: Message[] = []
+    const started = until(() => progress.length > 0, 'the call is at work')
+    caller.call('wait', {}, { progress, until: started }).catch(() => undefined)
+    await started
+    await until(() => core.stopped.join() === 'caller_canceled', 'the call was told to stop')
+    return 'works'
+  },
+  'elicitation form': (caller, _core, end) => checkAsk(caller, end, 'form', 'elicitation/create'),
+  'elicitation url': (caller, _core, end) =>
+    checkAsk(caller, end, 'url', 'elicitation/create', { mode: 'url' }),
+  sampling: (caller, _core, end) => checkAsk(caller, end, 'sampling', 'sampling/createMessage'),
+  async 'list change'(caller) {
+    await caller.watch(WATCHED)
+    expectText(await caller.call('grow'), 'grown')
+    await until(() => has(caller, 'notifications/tools/list_changed'), 'a notice of the change')
+    return 'works'
+  },
+  async 'resource update'(caller) {
+    expectText(await caller.call('touch'), 'touched')
+    const isUpdate = ({ method, params }: Message): boolean =>
+      method === 'notifications/resources/updated' && params?.['uri'] === WATCHED
+    await until(() => caller.notices.some(isUpdate), 'a notice of the update')
+    return 'works'
+  },
+  async 'large result'(caller) {
+    expectThat(textOf(await caller.call('large')).length === LARGE, 'it is not whole')
+    return 'works'
+  },
+  async 'structured content'(caller, _core, { revision }) {
+    const object = (await caller.call('structured')).result?.['structuredContent']
+    expectThat(JSON.stringify(object) === '{"total":3,"odd":1e+21}', JSON.stringify(object))
+    const list = (await caller.call('array')).result?.['structuredContent']
+    const expected = revision === '2026-07-28' ? '[1,2]' : '{"value":[1,2]}'
+    expectThat(JSON.stringify(list) === expected, `a list came as ${JSON.stringify(list)}`)
+    return 'works'
+  },
+  deny: (caller) => checkRefusal(caller, 'denied', 'denied'),
+  ask: (caller) => checkRefusal(caller, 'asked', 'approval_required'),
+}
+
+function has(caller: Caller, method: string): boolean {
+  return caller.notices.some((notice) => notice.method === method)
+}
+
+async function checkAsk(
+  caller: Caller,
+  { revision }: End,
+  kind: Asked,
+  method: string,
+  params: Json = {},
+): Promise<Finding> {
+  const message = await caller.call(`ask_${kind}`)
+  if (!hasQuestion(revision, kind)) {
+    expectText(message, 'not askable')
+    return `impossible because ${revision} has no such question; the call learns that its caller cannot be asked`
+  }
+  expectText(message, `accept ${JSON.stringify(answerQuestion(method, params))}`)
+  return 'works'
+}
+
+async function checkRefusal(caller: Caller, tool: string, code: string): Promise<Finding> {
+  const { result } = await caller.call(tool)
+  const meta = (result?.['_meta'] ?? {}) as Record<string, Json | undefined>
+  const said = meta['comity/outcome']
+  expectThat(result?.['isError'] === true && said?.['code'] === code, JSON.stringify(result))
+  expectThat(said?.['ran'] === 'no', 'it does not say that nothing ran')
+  return 'works'
+}
