@@ -27,6 +27,7 @@ export interface OpenStream {
 
 export interface GetStream {
   isOpen(): boolean
+  wasOpen(): boolean
   close(): void
 }
 
@@ -66,6 +67,8 @@ class KeptStream implements GetStream {
   }
 
   isOpen = (): boolean => this.#isOpen
+
+  wasOpen = (): boolean => this.#exists
 
   close = (): void => {
     this.#closing.abort()

@@ -40,7 +40,7 @@ export interface OpenRequest {
   isSettled(): boolean
   /** One message of its own stream or body. @returns what to wait for before more is read. */
   take(message: RpcMessage): Promise<void> | undefined
-  /** Does nothing when it is settled. */
+  /** Does nothing when it is settled. What is answered after it was aborted is its late answer. */
   fail(failure: LinkFailure): void
 }
 
@@ -84,7 +84,7 @@ class LinkInbox implements Inbox {
       isSettled: () => settled,
       take: (message) => {
         // The answer ends the stream: nothing after it belongs to this call.
-        if (settled) return undefined
+        if (settled) return this.#takeLate(message)
         const wait = this.#takeOwn(message, request)
         if (wait !== 'settled') return wait
         settled = true
@@ -92,7 +92,8 @@ class LinkInbox implements Inbox {
       },
       fail: (failure) => {
         settled = true
-        this.#pending.fail(request.id, failure)
+        if (failure.reason === 'aborted') this.#pending.abort(request.id, failure)
+        else this.#pending.fail(request.id, failure)
       },
     }
   }
@@ -148,6 +149,10 @@ class LinkInbox implements Inbox {
     if (claimed && id !== undefined && this.#pending.fail(id, failure)) return true
     this.#addNoise(message)
     return false
+  }
+
+  #takeLate(message: RpcMessage): undefined {
+    if (message.kind === 'result' || message.kind === 'error') this.#pending.answer(message)
   }
 
   #takeAnswer(message: RpcResult | RpcError, request: LinkRequest): boolean {

@@ -371,6 +371,75 @@ describe('the stream of no request', () => {
   })
 })
 
+describe('a call of a session that was canceled', () => {
+  test.each(['application/json', 'text/event-stream'])(
+    'is listened to for its late answer (%s)',
+    async (type) => {
+      let answer = (): void => {}
+      const canceled: unknown[] = []
+      const url = await listenSession(
+        (message, response) => {
+          if (message.method === 'notifications/cancelled') {
+            canceled.push(message.params?.requestId)
+            return void response.writeHead(202).end()
+          }
+          if (type === 'text/event-stream') {
+            response.writeHead(200, { 'content-type': type }).flushHeaders()
+          }
+          const body = JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } })
+          answer = () => {
+            if (!response.headersSent) response.writeHead(200, { 'content-type': type })
+            response.end(type === 'text/event-stream' ? `data: ${body}\n\n` : body)
+          }
+        },
+        (response) => void response.writeHead(405).end(),
+      )
+      const { link } = await openLink(url)
+      const stop = new AbortController()
+      const late: string[] = []
+      const failed = failureOf(
+        pay(link, {
+          signal: stop.signal,
+          onSend: () => setTimeout(() => stop.abort(), 50),
+          onLate: ({ kind }) => late.push(kind),
+        }),
+      )
+      expect(await failed).toMatchObject({ reason: 'aborted', sent: true })
+      await until('the server was told', () => canceled.length === 1)
+      expect(late).toEqual([])
+      answer()
+      await until('it is heard', () => late.length === 1)
+      expect([late, link.counts().stray]).toEqual([['result'], 0])
+    },
+  )
+})
+
+describe('a session that was not used for a while', () => {
+  test.each([
+    ['is lost', 404, { sent: false, sessionLost: true }, ['ping']],
+    ['knows no ping', 400, undefined, ['ping', 'tools/call']],
+    ['is one', 200, undefined, ['ping', 'tools/call']],
+  ])('that %s is found out before an act leaves', async (_what, status, failure, expected) => {
+    const asked: string[] = []
+    const url = await listenSession(
+      (message, response) => {
+        asked.push(message.method)
+        if (message.method !== 'ping') return reply(response, message, { result: { content: [] } })
+        if (status === 200) return reply(response, message, { result: {} })
+        const error = { code: -32_601, message: 'no' }
+        return status === 404
+          ? void response.writeHead(404).end()
+          : reply(response, message, { error }, status)
+      },
+      (response) => void response.writeHead(405).end(),
+    )
+    const { link } = await openLink(url, { doubtAfterMs: -1 })
+    if (failure === undefined) expect((await pay(link)).kind).toBe('result')
+    else expect(await failureOf(pay(link))).toMatchObject(failure)
+    expect(asked).toEqual(expected)
+  })
+})
+
 /** One session of an official v1 server with an event store. @returns its url. */
 async function serveOfficial(build: (server: McpServer) => void): Promise<string> {
   const server = new McpServer({ name: 'v1', version: '1' }, { capabilities: { logging: {} } })

@@ -21,7 +21,7 @@ import { SESSION_HEADER } from '../wire/rev-2025-11-25.ts'
 import { MCP_HEADERS, MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { openGetStream, type GetStream } from './get-stream.ts'
-import { post, type PostAnswer, type PostOptions } from './http-exchange.ts'
+import { post, type Post, type PostAnswer, type PostOptions } from './http-exchange.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
 import {
   saysSessionLost,
@@ -45,12 +45,20 @@ export interface HttpEndpoint {
 export interface HttpOptions extends LinkOptions {
   /** Default: a pool of our own to the origin. */
   readonly dispatcher?: Dispatcher
+  /** A session that was not used for so long is asked whether it still is one before a call goes out on it, milliseconds. Default 30000. */
+  readonly doubtAfterMs?: number
 }
 
 /** One exchange that carries an answer. */
 type Carried = Pick<PostOptions, 'path' | 'headers' | 'body' | 'method' | 'onSend'>
 
 const NOTIFY_TIMEOUT_MS = 10_000
+const DEFAULT_DOUBT_AFTER_MS = 30_000
+const BROKE_MS = 1_000
+/** How long a server may take to say whether it knows the session, milliseconds. */
+const DOUBT_MS = 3_000
+/** How long, and how many at once, canceled calls of a session are listened to for a late answer. */
+const LATE = { ms: 60_000, most: 16 }
 
 /** Headers that belong to the message: configured ones must not override them. */
 const OWN_HEADERS =
@@ -73,6 +81,7 @@ class HttpLink implements Link {
   readonly #dispatcher: Dispatcher
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
+  readonly #doubtAfterMs: number
   readonly #incoming = createIncoming()
   readonly #inbox: Inbox
   #path: string
@@ -80,6 +89,8 @@ class HttpLink implements Link {
   #agreement: Agreement | undefined
   #stream: GetStream | undefined
   #lastId = 0
+  #lastHeardAt = performance.now()
+  #lateHearings = 0
   #over: LinkFailure | undefined
   #end: (failure: LinkFailure) => void = () => {}
 
@@ -89,6 +100,7 @@ class HttpLink implements Link {
     this.#path = url.pathname + url.search
     this.#configured = configuredHeaders(endpoint)
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
+    this.#doubtAfterMs = options.doubtAfterMs ?? DEFAULT_DOUBT_AFTER_MS
     this.#ownsDispatcher = options.dispatcher === undefined
     this.#dispatcher = options.dispatcher ?? createPool(url.origin)
     this.#inbox = createInbox({
@@ -137,6 +149,7 @@ class HttpLink implements Link {
   async request(request: LinkRequest): Promise<RpcResult | RpcError> {
     this.#checkUsable()
     if (request.signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
+    if (!request.followRedirect && this.#doubtsSession()) await this.#askForSession(request.signal)
     const body = encodeRequest(createId(request.id), request.method, request.params)
     let sent = false
     const onSend = (): void => {
@@ -192,6 +205,30 @@ class HttpLink implements Link {
     throw new LinkFailure(over.reason, false, over.message, { sessionLost: over.sessionLost })
   }
 
+  /** What is sent on a session that the server lost may have run all the same: better to know before. */
+  #doubtsSession(): boolean {
+    if (this.#session === undefined || this.hears()) return false
+    // A stream that was open and is not: the server may have been started anew.
+    const broke = this.#stream?.wasOpen() === true
+    const after = broke ? Math.min(BROKE_MS, this.#doubtAfterMs) : this.#doubtAfterMs
+    return performance.now() - this.#lastHeardAt > after
+  }
+
+  /** @throws LinkFailure unsent, when the session is lost. */
+  async #askForSession(signal: AbortSignal): Promise<void> {
+    const ping = this.request({
+      id: this.nextId(),
+      method: 'ping',
+      params: encodeJson({}),
+      followRedirect: true,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(DOUBT_MS)]),
+    })
+    // Whatever else it says or does not say, the call will show.
+    await ping.catch(() => {})
+    if (signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
+    this.#checkUsable()
+  }
+
   /** @returns the JSON-RPC answer, or the HTTP answer when there was none in it. */
   async #post(
     open: OpenRequest,
@@ -237,12 +274,37 @@ class HttpLink implements Link {
     try {
       const answer = await Promise.race([sending.answer, open.answered])
       this.#keepSession(open.request, sending.headers())
+      this.#lastHeardAt = performance.now()
+      sending.release()
       return answer
     } catch (error) {
-      if (error instanceof LinkFailure) sending.abort(error)
+      if (!(error instanceof LinkFailure)) throw error
+      if (!this.#mayAnswerLate(open.request, error)) sending.abort(error)
+      else void this.#hearOut(sending)
       throw error
+    }
+  }
+
+  /** In session revisions a disconnect is no cancel, and a cancel no end. */
+  #mayAnswerLate({ onLate }: LinkRequest, { reason, sent }: LinkFailure): boolean {
+    const isCanceled = reason === 'aborted' && sent && this.#agreement?.era === 'legacy'
+    return isCanceled && onLate !== undefined && this.#lateHearings < LATE.most
+  }
+
+  async #hearOut(sending: Post): Promise<void> {
+    this.#lateHearings += 1
+    const enough = new LinkFailure('aborted', true, 'no late answer came')
+    const timer = setTimeout(() => sending.abort(enough), LATE.ms)
+    timer.unref()
+    try {
+      const { streamed, body } = await sending.answer
+      if (!streamed && body.length > 0)
+        for (const one of splitBatch(body)) this.#inbox.takeStray(one)
+    } catch (error) {
+      if (!(error instanceof LinkFailure)) throw error
     } finally {
-      sending.release()
+      clearTimeout(timer)
+      this.#lateHearings -= 1
     }
   }
 

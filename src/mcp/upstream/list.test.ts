@@ -38,6 +38,41 @@ describe('C15: cursors that never end', () => {
   })
 })
 
+describe('a cursor that the server itself takes for invalid', () => {
+  const stale = (times: number) => `
+    let left = ${times}, listed = 0
+    serve({ 'tools/list': (m) => {
+      if (!m.params.cursor) return answer(m, { tools: [{ name: 'first-' + ++listed, inputSchema: {} }], nextCursor: 'c' })
+      if (left-- > 0) return refuse(m, -32602, 'invalid cursor')
+      answer(m, { tools: [${tool('last')}] })
+    } })`
+
+  test('drops what was read, and the list is read once more', async () => {
+    const { capabilities, leftOut } = await openPeer(inlineServer(stale(1))).listing()
+    expect(capabilities.map(({ name }) => name)).toEqual(['first-2', 'last'])
+    expect(leftOut).toEqual([])
+  })
+
+  test('and does so again: what could be read stays, and that it is not all is told', async () => {
+    const { capabilities, leftOut } = await openPeer(inlineServer(stale(9))).listing()
+    expect(capabilities.map(({ name }) => name)).toEqual(['first-2'])
+    expect(leftOut).toMatchObject([{ kind: 'tool', name: '*' }])
+  })
+})
+
+test('icons, metadata and what nobody knows are kept byte for byte', async () => {
+  const item =
+    '{ "name":"a" ,"title":"\\u00e4", "inputSchema":{"type":"object","$defs":{"x":{"const":1.0}}}, "icons":[{"src":"data:,","sizes":["any"]}], "_meta":{"ui":{"resourceUri":"ui://x"},"n":1e300}, "new":[ ] }'
+  const peer = openPeer(
+    inlineServer(
+      `serve({ 'tools/list': (m) => raw('{"jsonrpc":"2.0","id":' + m.id + ',"result":{"tools":[' + process.env.ITEM + ']}}\\n') })`,
+      { ITEM: item },
+    ),
+  )
+  const { capabilities } = await peer.listing()
+  expect(new TextDecoder().decode(capabilities[0]?.definition.bytes)).toBe(item)
+})
+
 test('one bad item takes no other away, and each is named with its reason', async () => {
   const peer = openPeer(
     inlineServer(`

@@ -151,6 +151,17 @@ class OneList {
 
   /** @returns why not even its first page could be read. */
   async read(): Promise<LinkFailure | undefined> {
+    const first = await this.#readPages()
+    if (first !== 'bad_cursor') return first
+    // The list changed between its pages: what they said of it does not go together.
+    this.#forget()
+    const second = await this.#readPages()
+    if (second !== 'bad_cursor') return second
+    this.#leave('*', 'the server takes its own cursors for invalid; what came after is not read')
+    return undefined
+  }
+
+  async #readPages(): Promise<LinkFailure | 'bad_cursor' | undefined> {
     const maxPages = this.#options.maxPages ?? DEFAULT_MAX_PAGES
     const maxItems = this.#options.maxItems ?? DEFAULT_MAX_ITEMS
     const cursors = new Set<string>()
@@ -158,6 +169,7 @@ class OneList {
     for (let page = 1; ; page += 1) {
       const read = await this.#readPage(cursor)
       if (read === 'absent') return undefined
+      if (read === 'bad_cursor') return read
       if (read instanceof LinkFailure) {
         this.#leave(
           '*',
@@ -185,7 +197,18 @@ class OneList {
     }
   }
 
-  async #readPage(cursor: Uint8Array | undefined): Promise<Page | LinkFailure | 'absent'> {
+  #forget(): void {
+    this.capabilities.length = 0
+    this.leftOut.length = 0
+    this.ttls.length = 0
+    this.paramHeaders.clear()
+    this.#known.clear()
+    this.#count = 0
+  }
+
+  async #readPage(
+    cursor: Uint8Array | undefined,
+  ): Promise<Page | LinkFailure | 'absent' | 'bad_cursor'> {
     const { link, facts } = this.#connected
     const { method, optional } = this.#list
     const hop: Hop =
@@ -207,6 +230,7 @@ class OneList {
         signal: this.#signal,
       })
       if (answer.kind === 'result') return readPage(answer.bytes, answer.result, this.#list)
+      if (cursor !== undefined && answer.code === RPC_ERRORS.invalidParams) return 'bad_cursor'
       if (optional === true && answer.code === RPC_ERRORS.methodNotFound) return 'absent'
       return unreadable(`error ${answer.code}: ${answer.message.slice(0, 300)}`, method)
     } catch (error) {
