@@ -38,6 +38,26 @@ const TOOLS = [
   { name: 'quick', inputSchema: SCHEMA },
 ]
 const RESOURCES = [{ uri: 'bank://rules', name: 'rules' }]
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+/** A server of 2025-11-25 whose tools are others after each call. */
+const TELLER = `
+import { createInterface } from 'node:readline'
+let count = 0
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line)
+  if (id === undefined) return
+  if (method === 'initialize') {
+    const capabilities = { tools: { listChanged: true } }
+    return send({ id, result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 't', version: '1' } } })
+  }
+  const tools = ['change', 'more' + count].map((name) => ({ name, inputSchema: { type: 'object' } }))
+  if (method !== 'tools/call') return send({ id, result: { tools } })
+  count += 1
+  send({ id, result: { content: [{ type: 'text', text: 'changed' }] } })
+  send({ method: 'notifications/tools/list_changed' })
+})
+`
 const INFO = { name: 'journey', version: '0' }
 
 let home: Home
@@ -267,6 +287,43 @@ test('comity up takes over: what runs is answered, open pipes come along, and go
   expect(textOf(await quick(one, 3))).toBe('quick ran')
   expect(await untilOwner(up.pid)).not.toBe(up.pid)
 }, 90_000)
+
+test('news goes on after a death and a takeover: what was listened to is listened to again, and acknowledged once', async () => {
+  writeFileSync(home.path('teller.mjs'), TELLER)
+  const teller = { command: process.execPath, args: [home.path('teller.mjs')] }
+  home.configure({ mcpServers: { teller }, store: 'sqlite:./comity.db' })
+  const modern = host()
+  const legacy = host()
+  await legacy.initialize()
+  const listen = modern.begin('subscriptions/listen', {
+    ...modernCall(''),
+    notifications: { toolsListChanged: true },
+  })
+  const heard = (one: PipeHost, method: string): number =>
+    one.messages().filter((message) => message.method === method).length
+  const CHANGED = 'notifications/tools/list_changed'
+  const untilChanged = (one: PipeHost, count: number): Promise<true> =>
+    until(`${count} changes`, () => heard(one, CHANGED) >= count || undefined)
+  await until('it is acknowledged', () => heard(modern, ACKNOWLEDGED) > 0 || undefined)
+  const change = async (): Promise<void> => {
+    const before = [modern, legacy].map((one) => heard(one, CHANGED))
+    const answer = await legacy.ask('tools/call', { name: 'teller_change', arguments: {} })
+    expect(textOf(answer)).toBe('changed')
+    await untilChanged(modern, (before[0] ?? 0) + 1)
+    await untilChanged(legacy, (before[1] ?? 0) + 1)
+  }
+  await change()
+
+  const first = await untilOwner()
+  process.kill(first, 'SIGKILL')
+  await untilOwner(first)
+  await change()
+  const up = await startUp(home)
+  closers.push(() => up.stop())
+  await change()
+  expect(heard(modern, ACKNOWLEDGED)).toBe(1)
+  expect(modern.messages().some(({ id }) => id === listen)).toBe(false)
+}, 120_000)
 
 test('a host with another configuration of the same store is told which one is served', async () => {
   const one = host()
