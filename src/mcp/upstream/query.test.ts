@@ -118,7 +118,7 @@ test.each([
   ['tools/call', /tools\/call is not passed on to servers/u],
   ['completion/complete', /does not declare completions/u],
   ['resources/directory/read', /does not declare the extension .*skills with directoryRead/u],
-])('%s of a server that does not declare it is not sent', async (method, why) => {
+])('R033: %s of a server that does not declare it is not sent', async (method, why) => {
   const seen: { message: Message; headers: Readonly<Record<string, unknown>> }[] = []
   const peer = openPeer(await skilled({ [SKILLS]: {} }, () => ({ result: {} }), seen))
   await expect(peer.query(query(method, {}), soon())).rejects.toThrow(why)

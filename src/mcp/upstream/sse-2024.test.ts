@@ -137,7 +137,7 @@ describe.each<[string, Make]>([
   })
 })
 
-describe('the transport of 2024-11-05', () => {
+describe('R047: the transport of 2024-11-05', () => {
   test('what was under way when the stream ends has no answer; the link has ended', async () => {
     const url = await listenOld((message, stream, response) => {
       response.writeHead(202).end()
