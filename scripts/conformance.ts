@@ -69,6 +69,11 @@ const PAIRS: readonly (readonly [Revision, Era, readonly Impossible[]])[] = [
         reason: 'questions of 2025-11-25 have no keys of their own',
       },
       {
+        scenario: 'input-required-result-capability-check',
+        check: 'sep-2322-respect-client-capabilities',
+        reason: 'a session of 2025-11-25 declares capabilities once, for all calls on it',
+      },
+      {
         scenario: 'input-required-result-ignore-extra-params',
         check: 'sep-2322-ignore-unexpected-params',
         reason: 'a call of 2025-11-25 cannot bring answers along',

@@ -67,16 +67,9 @@ function registerSpeakingTools(server: McpServer): void {
       return { content: [{ type: 'text', text: 'Done, with progress on the way.' }] }
     },
   )
-  for (const name of ['test_tool_with_logging', 'test_logging_tool']) {
-    server.registerTool(name, { description: 'Logs three times' }, async (context) => {
-      await context.mcpReq.log('info', 'Tool execution started')
-      await wait(STEP_MS)
-      await context.mcpReq.log('info', 'Tool processing data')
-      await wait(STEP_MS)
-      await context.mcpReq.log('info', 'Tool execution completed')
-      return { content: [{ type: 'text', text: 'Done, with logs on the way.' }] }
-    })
-  }
+  logging(server, 'test_tool_with_logging', STEP_MS)
+  // The suite waits half a second for this one, and whoever relays needs some of it.
+  logging(server, 'test_logging_tool', 0)
   server.registerTool(
     'test_reconnection',
     { description: 'Closes its stream in mid-call; the answer waits for whoever resumes' },
@@ -86,6 +79,17 @@ function registerSpeakingTools(server: McpServer): void {
       return { content: [{ type: 'text', text: 'Reconnection test completed successfully.' }] }
     },
   )
+}
+
+function logging(server: McpServer, name: string, stepMs: number): void {
+  server.registerTool(name, { description: 'Logs three times' }, async (context) => {
+    await context.mcpReq.log('info', 'Tool execution started')
+    await wait(stepMs)
+    await context.mcpReq.log('info', 'Tool processing data')
+    await wait(stepMs)
+    await context.mcpReq.log('info', 'Tool execution completed')
+    return { content: [{ type: 'text', text: 'Done, with logs on the way.' }] }
+  })
 }
 
 async function reportProgress(context: ServerContext, progress: number): Promise<void> {
