@@ -5,7 +5,7 @@ import { MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { Answer } from './answer.ts'
 import { relayedExtensions } from './extensions.ts'
-import type { Door, Offer } from './options.ts'
+import type { Door } from './options.ts'
 
 /** Every revision served here, newest first; the legacy ones through `initialize`. */
 export const SERVED_REVISIONS: readonly string[] = [MODERN_REVISION, ...LEGACY_REVISIONS]
@@ -13,14 +13,8 @@ export const SERVED_REVISIONS: readonly string[] = [MODERN_REVISION, ...LEGACY_R
 /** How long a discovery may be kept, milliseconds: what it says changes with the configuration and with peers. */
 const DISCOVER_TTL_MS = 60_000
 
-/** ServerCapabilities for a caller of sessions: an offer without its notifications. */
-export function capabilitiesOf(door: Door): Readonly<Record<string, object>> {
-  const own: readonly Offer[] = [...door.offers].filter((offer) => offer !== 'completions')
-  return Object.fromEntries(own.map((offer) => [offer, {}]))
-}
-
-/** ServerCapabilities for a modern caller, by what the peers that it may know of have. */
-async function modernCapabilities(
+/** ServerCapabilities, by what the peers that this caller may know of have. */
+export async function serverCapabilities(
   { ports, offers }: Door,
   principal: Principal,
 ): Promise<Readonly<Record<string, object>>> {
@@ -47,7 +41,7 @@ export async function discover(door: Door, principal: Principal): Promise<Answer
   const { catalogue } = door.ports
   const [instructions, capabilities, listing] = await Promise.all([
     catalogue.instructions(principal),
-    modernCapabilities(door, principal),
+    serverCapabilities(door, principal),
     // What it says of peers stands no longer than their lists do.
     catalogue.list('prompt', principal),
   ])

@@ -5,7 +5,6 @@
  *
  * @source MCP 2025-11-25, basic, lifecycle and cancellation; server, utilities
  */
-import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import { toLegacyResult } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
@@ -36,6 +35,7 @@ import {
   type Answer,
   type Reply,
 } from './answer.ts'
+import { serverCapabilities } from './discover.ts'
 import { findMethod } from './methods.ts'
 import type { Arrival } from './modern.ts'
 import type { Door } from './options.ts'
@@ -77,9 +77,11 @@ export async function answerInitialize(
 ): Promise<Reply> {
   try {
     const instructions = await door.ports.catalogue.instructions(principal)
+    // Session revisions have no word for extensions.
+    const { extensions: _extensions, ...capabilities } = await serverCapabilities(door, principal)
     const result = ourResult({
       protocolVersion: terms.revision,
-      capabilities: await legacyCapabilities(door, principal),
+      capabilities,
       serverInfo: door.serverInfo,
       ...(instructions === undefined ? {} : { instructions }),
     })
@@ -87,27 +89,6 @@ export async function answerInitialize(
   } catch (fault) {
     door.report(fault)
     return { status: 200, body: encodeLegacy(request, faultAnswer(fault)) }
-  }
-}
-
-/** What is served to this principal on a session: lists are watched for it, resources where some peer tells of updates. */
-async function legacyCapabilities(
-  door: Door,
-  principal: Principal,
-): Promise<Readonly<Record<string, object>>> {
-  const { catalogue } = door.ports
-  const features = await catalogue.features?.(principal)
-  const listed = { listChanged: true }
-  const subscribe = catalogue.watch !== undefined && features?.subscribe === true
-  const completes = findMethod(door, 'completion/complete') !== undefined
-  return {
-    ...(door.offers.has('tools') ? { tools: listed } : {}),
-    ...(door.offers.has('resources')
-      ? { resources: subscribe ? { ...listed, subscribe } : listed }
-      : {}),
-    ...(door.offers.has('prompts') ? { prompts: listed } : {}),
-    ...(door.offers.has('logging') ? { logging: {} } : {}),
-    ...(completes && features?.completions === true ? { completions: {} } : {}),
   }
 }
 
@@ -236,7 +217,7 @@ function openVisit(session: Session, request: RpcRequest, arrival: LegacyArrival
     params,
     members,
     meta,
-    can: arrival.caller.ask === undefined ? CANNOT_BE_ASKED : callerCanOf(session.terms),
+    can: callerCanOf(session.terms),
     ...(arrival.headers === undefined ? {} : { headers: arrival.headers }),
     caller: arrival.caller,
   }

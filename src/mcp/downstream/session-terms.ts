@@ -5,7 +5,7 @@
  *
  * @source MCP 2025-11-25, basic, lifecycle, capability negotiation; client, elicitation (form from 2025-06-18, url from 2025-11-25)
  */
-import { CANNOT_BE_ASKED, type CallerCan } from '../../core/words/question.ts'
+import type { CallerCan } from '../../core/words/question.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
 import { LEGACY_REVISION, LEGACY_REVISIONS, type LegacyRevision } from '../wire/rev-2025-11-25.ts'
 import { findMember, readString, readValue, scanObject } from '../wire/spans.ts'
@@ -77,7 +77,7 @@ export function callerCanOf({ revision, capabilities }: SessionTerms): CallerCan
   const said = readCallerCan(capabilities)
   if (revision === LEGACY_REVISION) return said
   const form = revision === '2025-06-18' && isObject(capabilities['elicitation'])
-  return { ...CANNOT_BE_ASKED, form, sampling: said.sampling, roots: said.roots }
+  return { ...said, form, url: false }
 }
 
 /** Whether a sampling question may bring tools. */
