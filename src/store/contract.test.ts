@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import type { ApprovalCase } from '../core/words/approval.ts'
+import { refused } from '../core/words/outcome.ts'
 import { openStore } from './open-sqlite.ts'
 import type { Store } from './store.ts'
 import {
@@ -184,6 +185,43 @@ describe('ledger', () => {
     expect(await store.ledger.open(createOpening('c4', { idempotency }))).toEqual(first)
     expect(await store.ledger.recorded(other)).toEqual({ kind: 'key_conflict', callId: 'c1' })
     expect(store.call('c2')).toBeUndefined()
+  })
+
+  test('a key is free again once its call is known never to have run, unless a task came of it', async () => {
+    const keyOf = (letter: string) => ({
+      key: letter.repeat(64),
+      digest: 'd'.repeat(64),
+    })
+    const notSent = refused('transport', 'peer_unreachable', 'nobody answers')
+    const { ledger } = store
+    await ledger.open(createOpening('c1', { idempotency: keyOf('a') }))
+    await ledger.settle('c1', notSent, { barrier: false })
+    expect(await ledger.recorded(keyOf('a'))).toBeUndefined()
+    expect(await ledger.open(createOpening('c2', { idempotency: keyOf('a') }))).toEqual({
+      kind: 'opened',
+    })
+    // All in one batch.
+    const third = ledger.open(createOpening('c3', { idempotency: keyOf('b') }))
+    const settled = ledger.settle('c3', notSent, { barrier: true })
+    const fourth = ledger.open(createOpening('c4', { idempotency: keyOf('b') }))
+    expect([await third, await settled, await fourth]).toEqual([
+      { kind: 'opened' },
+      'settled',
+      { kind: 'opened' },
+    ])
+    await ledger.settle('c4', SENT_NO_ANSWER, { barrier: true })
+    const unknown = { kind: 'recorded', callId: 'c4' }
+    expect(await ledger.recorded(keyOf('b'))).toEqual(unknown)
+    await store.settleByHand('c4', { as: 'did_not_run', by: 'operator', note: 'looked' })
+    expect(await ledger.recorded(keyOf('b'))).toBeUndefined()
+
+    const task = createTask('t5', 'submitted', { callId: 'c5' })
+    await ledger.open(createOpening('c5', { idempotency: keyOf('c'), task }))
+    await ledger.settle('c5', notSent, { barrier: true })
+    expect(await ledger.recorded(keyOf('c'))).toMatchObject({ callId: 'c5', taskId: 't5' })
+    await reopen()
+    expect(await store.ledger.recorded(keyOf('a'))).toEqual({ kind: 'recorded', callId: 'c2' })
+    expect(['c1', 'c4'].map((callId) => store.call(callId)?.state)).toEqual(['settled', 'settled'])
   })
 
   test('read class is never a twin and has none', async () => {

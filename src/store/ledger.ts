@@ -29,8 +29,15 @@ const UNWRITABLE: readonly ComityErrorCode[] = ['store_unwritable', 'store_corru
 export function createLedger(committer: Committer, reader: DatabaseSync): Ledger {
   return {
     recorded: async ({ key, digest }) => {
-      const row = reader.prepare(SELECT_CALL_BY_KEY).get({ key })
-      return row === undefined ? undefined : readRecorded(parseCallRow(row), digest)
+      const find = reader.prepare(SELECT_CALL_BY_KEY)
+      const row = find.get({ key })
+      if (row === undefined) return undefined
+      const call = parseCallRow(row)
+      if (call.state !== 'open') return readRecorded(call, digest)
+      // That it ended, and never ran, may be on its way to the disk.
+      await committer.flush()
+      const now = find.get({ key })
+      return now === undefined ? undefined : readRecorded(parseCallRow(now), digest)
     },
     open: (opening) => open(committer, opening),
     refuse: (call, outcome, decision) =>

@@ -48,16 +48,12 @@ export interface LedgerEvent {
 }
 
 export interface Ledger {
-  /** The opened call that this key was given to, refused ones left out; asked before the gate, which a call passes once. */
+  /** The opened call that this key was given to; those left out that were refused, or made no task and are known never to have run. Asked before the gate, which a call passes once. */
   recorded(idempotency: Idempotency): Promise<Recorded | undefined>
   /** One atomic unit, taken in order as it is called: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
   open(opening: Opening): Promise<Opened>
   /** A call stopped at the gate: written, ordered, joins the next group commit. */
-  refuse(
-    call: OutboundCall,
-    outcome: Outcome,
-    decision: Decision | undefined,
-  ): void
+  refuse(call: OutboundCall, outcome: Outcome, decision: Decision | undefined): void
   /** Written, ordered, joins the next group commit. A crash before it makes the call `unknown`, never lost. */
   note(callId: string, event: LedgerEvent): void
   /** As `note`, durable when it resolves: an answer or a cancel is on record before it leaves. */

@@ -20,7 +20,7 @@ export interface CallRow {
   /** Canonical text of the outcome's facts. */
   readonly outcome: string | null
   readonly settledAt: number | null
-  /** The caller's key, hashed with its principal; only of calls that were opened. */
+  /** The caller's key, hashed with its principal; only of calls that were opened and not known never to have run. */
   readonly idempotencyKey: string | null
   /** Of what the caller said under that key. */
   readonly idempotencyDigest: string | null
@@ -88,6 +88,20 @@ export function moveCallRow(
   }
   writer.calls.put(next, true)
 }
+
+/**
+ * Gives a caller's key back: a call that is known not to have run must not keep the same message from being sent.
+ *
+ * @param call as it was loaded. With a task it keeps its key: the task is what the message came to.
+ */
+export function releaseKey(writer: Writer, call: CallRow): CallRow {
+  if (call.idempotencyKey === null || call.taskId !== null) return call
+  // The column is indexed, so it stays out of what is written for every call; the row's sum follows with the move.
+  writer.runAt(RELEASE_KEY, call.callId)
+  return { ...call, idempotencyKey: null, idempotencyDigest: null }
+}
+
+const RELEASE_KEY = `UPDATE calls SET idempotency_key = NULL, idempotency_digest = NULL WHERE call_id = ?`
 
 const INSERT_CALL = `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome,
    settled_at, idempotency_key, idempotency_digest, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

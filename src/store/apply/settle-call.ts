@@ -10,7 +10,7 @@ import { ComityError } from '../../core/words/errors.ts'
 import { canonicalText, clip, factsText } from '../canonical-text.ts'
 import type { SettleCommand } from '../commands.ts'
 import type { Writer } from '../writer.ts'
-import { type CallRow, loadCallRow, moveCallRow } from './call-row.ts'
+import { type CallRow, loadCallRow, moveCallRow, releaseKey } from './call-row.ts'
 import { commitTask } from './commit-task.ts'
 import { failTaskByHand } from './task-row.ts'
 
@@ -38,7 +38,10 @@ export function settleCall(writer: Writer, command: SettleCommand): 'settled' | 
   // A person has settled it: that nobody knows is no news then.
   if (byHand && command.state === 'unknown') return done
   // The row may have been settled through its task by the commit above.
-  moveCallRow(writer, expectCall(writer, command.callId), { state: command.state, outcome })
+  const present = expectCall(writer, command.callId)
+  const neverRan = command.outcome['state'] === 'failed' && command.outcome['ran'] === 'no'
+  const row = neverRan && !byHand ? releaseKey(writer, present) : present
+  moveCallRow(writer, row, { state: command.state, outcome })
   return done
 }
 
@@ -101,7 +104,8 @@ export function settleCallByHand(
     taskId: call.taskId,
     facts,
   })
-  moveCallRow(writer, call, { state: 'settled', outcome: canonicalText({ byHand: facts }) })
+  const row = word.as === 'did_not_run' ? releaseKey(writer, call) : call
+  moveCallRow(writer, row, { state: 'settled', outcome: canonicalText({ byHand: facts }) })
   if (call.taskId !== null) failTaskByHand(writer, call.taskId, BY_HAND_WORDS[word.as])
 }
 
