@@ -76,7 +76,7 @@ describe('exit codes', () => {
     [2, 'a call that is not there', ['explain', 'c-none']],
     [2, 'a task that is not there', ['tasks', 't-none']],
     [2, 'an agent that is not there', ['delegate', 'nobody', 'hello']],
-    [2, 'mcp without --standalone', ['mcp']],
+    [0, 'mcp, through the process that is up', ['mcp']],
     [3, 'asked', call('peer/erase', '{}')],
     [3, 'denied', call('peer/forbidden', '{"a":2}')],
     [3, 'denied and hidden from callers, told to the operator', call('peer/hidden', '{}')],
