@@ -49,8 +49,12 @@ class EitherLink implements Link {
   counts = (): ReturnType<Link['counts']> => this.#link.counts()
   close = (): Promise<void> => this.#link.close()
 
-  async request(request: LinkRequest): Promise<RpcResult | RpcError> {
+  request(request: LinkRequest): Promise<RpcResult | RpcError> {
     if (request.method !== 'initialize') return this.#link.request(request)
+    return this.#initialize(request)
+  }
+
+  async #initialize(request: LinkRequest): Promise<RpcResult | RpcError> {
     try {
       return await this.#link.request(request)
     } catch (error) {

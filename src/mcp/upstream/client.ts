@@ -19,13 +19,14 @@ import type { OutboundCall } from '../../core/words/call.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
 import { LOCAL } from '../../core/words/principal.ts'
 import { JsonFault } from '../wire/json-fault.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
 import { createAnyHttpLink } from './any-http.ts'
 import type { Connected } from './connect.ts'
 import { createEra, type Era } from './era.ts'
 import { createEventQueue } from './events.ts'
-import { featuresOf } from './features.ts'
+import { featuresOf, isObject } from './features.ts'
 import { onSession } from './heal.ts'
 import type { HttpEndpoint } from './http.ts'
 import { createInstance, type Instance, type InstanceDeps } from './instance.ts'
@@ -351,10 +352,22 @@ class ServerPeer implements McpPeer {
       const refusal = await offer.refusal(session, call, stop.signal)
       if (refusal !== undefined) return refusal
       const annotated = offer.paramHeaders(call.route.capability)
-      return sendCall(this.#world, session, once, annotated)
+      const outcome = await sendCall(this.#world, session, once, annotated)
+      if (refusedHeaders(outcome)) {
+        offer.outdate()
+        this.#changed()
+      }
+      return outcome
     }
     return onSession(connection, send, { signal: stop.signal, act: isAct(call) })
   }
+}
+
+/** The tool asks for other headers than its definition did: that is not the present one. @source MCP 2026-07-28, `x-mcp-header`. */
+function refusedHeaders(outcome: Outcome): boolean {
+  if (outcome.state !== 'failed' || outcome.ran !== 'no') return false
+  const error = outcome.native?.value()
+  return isObject(error) && error.code === RPC_ERRORS.headerMismatch
 }
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */

@@ -153,6 +153,35 @@ describe('headers', () => {
     expect(seen['mcp-param-region']).toBe('eu')
   })
 
+  test('refused headers mean another definition: the list is asked for before the next call', async () => {
+    const tool = (annotation: string) => ({
+      name: 'pay',
+      inputSchema: {
+        type: 'object',
+        properties: { region: { type: 'string', 'x-mcp-header': annotation } },
+      },
+    })
+    const tools = [tool('Region')]
+    let calls = 0
+    const url = await listenModern((message, response) => {
+      calls += 1
+      reply(response, message, { error: { code: -32_020, message: 'Mcp-Param-Area missing' } }, 400)
+    }, tools)
+    const peer = openPeer(http(url))
+    const { fingerprint } = (await peer.listing()).capabilities[0]!
+    let changes = 0
+    peer.onChanged(() => (changes += 1))
+    tools[0] = tool('Area')
+    const refused = await makeCall(peer, 'pay', { region: 'eu' }, { fingerprint })
+    expect(refused.outcome).toMatchObject({ state: 'failed', ran: 'no', origin: 'peer' })
+    await until('it is told', () => changes > 0)
+    expect((await makeCall(peer, 'pay', {}, { fingerprint })).outcome).toMatchObject({
+      state: 'failed',
+      code: 'pin_changed',
+    })
+    expect(calls).toBe(1)
+  })
+
   test('a session and its revision are carried on every later message and ended on close', async () => {
     const seen: unknown[] = []
     const url = await listen((request, response, body) => {

@@ -194,6 +194,34 @@ describe('the subscription of a modern server', () => {
   })
 })
 
+test('over a pipe a subscription that the server cancels is asked for anew; messages of no subscription of ours count for what they say', async () => {
+  const server = inlineServer(`
+    const tell = (method, params, id) => send({ method: 'notifications/' + method, params: { ...params, ...(id === undefined ? {} : { _meta: { 'io.modelcontextprotocol/subscriptionId': id } }) } })
+    let listened = 0
+    const complete = { resultType: 'complete', ttlMs: 30000, cacheScope: 'private' }
+    serve({
+      'server/discover': (m) => answer(m, { ...complete, supportedVersions: ['2026-07-28'], capabilities: { tools: { listChanged: true } } }),
+      'tools/list': (m) => answer(m, { ...complete, tools: [{ name: 'listened-' + listened, inputSchema: {} }] }),
+      'subscriptions/listen': (m) => {
+        listened += 1
+        tell('subscriptions/acknowledged', { notifications: m.params.notifications }, m.id)
+        if (listened === 1) tell('cancelled', { requestId: m.id })
+        else tell('tools/list_changed', {}, 4711)
+      },
+    })`)
+  const peer = openPeer(server)
+  let changes = 0
+  peer.onChanged(() => (changes += 1))
+  await peer.listing()
+  await until('it is told', () => changes > 0)
+  let names: readonly string[] = []
+  while (names[0] !== 'listened-2') {
+    names = (await peer.listing()).capabilities.map(({ name }) => name)
+  }
+  expect((await peer.listing()).freshForMs).toBe(undefined)
+  expect(peer.counts()).toMatchObject({ stray: 0, noise: 0 })
+})
+
 test('whoever watches waits for no call: a server that ended is started and subscribed to again', async () => {
   const server = inlineServer(`
     serve({
