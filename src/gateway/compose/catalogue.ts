@@ -64,6 +64,8 @@ export interface OpenCatalogue extends Catalogue {
 
 const LIST_TTL_MS = 60_000
 const MAX_LINKS = 50_000
+/** Lists that are kept: four kinds for each principal. */
+const MAX_SHOWN = 400
 
 /** Starts every peer in the background and keeps the table as they come, change and go. */
 export function createCatalogue(ports: CataloguePorts, patience: Patience): OpenCatalogue {
@@ -73,6 +75,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     slots: [],
     table: undefined,
     clashes: [],
+    shown: { table: undefined, lists: new Map() },
   }
   const changes = createListChanges((kind, principal) => seenBy(state, kind, principal))
   const changed = (): void => {
@@ -153,7 +156,11 @@ interface State {
   slots: readonly Slot[]
   table: RouteTable | undefined
   clashes: readonly Clash[]
+  /** Lists as they were made of this table. */
+  shown: { readonly table: RouteTable | undefined; readonly lists: Map<string, Shown> }
 }
+
+type Shown = Omit<Listing, 'ttlMs'> & { readonly known: readonly Slot[] }
 
 function tableOf(state: State): RouteTable {
   if (state.table !== undefined) return state.table
@@ -180,14 +187,32 @@ function instructionsOf(slots: readonly Slot[]): string | undefined {
 }
 
 function listOf(state: State, kind: ListKind, principal: Principal): Listing {
-  const { ports, slots } = state
+  const { known, ...listing } = shownTo(state, kind, principal)
+  return { ...listing, ttlMs: ttlOf(known) }
+}
+
+/** What one principal's list shows, kept until anything changes. */
+function shownTo(state: State, kind: ListKind, principal: Principal): Shown {
   const table = tableOf(state)
+  if (state.shown.table !== table) state.shown = { table, lists: new Map() }
+  const { lists } = state.shown
+  const key = JSON.stringify([kind, principal.id, principal.via, principal.groups])
+  const kept = lists.get(key)
+  if (kept !== undefined) return kept
+  const made = makeShown(state, kind, principal)
+  if (lists.size >= MAX_SHOWN) lists.clear()
+  lists.set(key, made)
+  return made
+}
+
+function makeShown(state: State, kind: ListKind, principal: Principal): Shown {
+  const { ports, slots } = state
   const known = slots.filter((slot) => knowsPeer(ports.policy, principal, slot))
   const missing = [
     ...missingFor(principal, kind, { policy: ports.policy, known, clashes: state.clashes }),
   ]
   const items = []
-  for (const [exposed, row] of table[kind]) {
+  for (const [exposed, row] of tableOf(state)[kind]) {
     if (!isShown(state, principal, row.route)) continue
     if (ports.pinState(row.route) === 'changed') {
       missing.push({
@@ -198,12 +223,8 @@ function listOf(state: State, kind: ListKind, principal: Principal): Listing {
     }
     items.push({ exposed, definition: row.definition })
   }
-  return {
-    items,
-    missing,
-    ttlMs: ttlOf(known),
-    allFailed: known.length > 0 && known.every((slot) => slot.error !== undefined),
-  }
+  const allFailed = known.length > 0 && known.every((slot) => slot.error !== undefined)
+  return { known, items, missing, allFailed }
 }
 
 function isShown({ ports, slots }: State, principal: Principal, route: Route): boolean {

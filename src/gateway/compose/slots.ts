@@ -71,6 +71,8 @@ export function openSlots(
       for (const { renew } of kept) renew()
     },
     async patient() {
+      // Nearly always; waiting for what is over costs more than the list.
+      if (all.every((slot) => slot.done)) return
       await within(patience.firstMs, firstReady(all))
       await within(patience.patienceMs, settledOnce())
     },
