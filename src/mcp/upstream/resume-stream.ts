@@ -42,13 +42,8 @@ export async function resumeStream(
   why: LinkFailure,
   get: (from: { readonly lastEventId: string }) => Promise<RpcResult | RpcError | PostAnswer>,
 ): Promise<RpcResult | RpcError> {
-  const { signal } = open.request
   for (let failures = 0; failures < MOST_FAILURES;) {
-    await Promise.race([
-      delay(pauseOf(marks, failures), undefined, { signal }),
-      open.answered,
-    ]).catch(() => {})
-    // Canceled meanwhile, or answered on another stream.
+    await pause(open, pauseOf(marks, failures))
     if (open.isSettled()) return open.answered
     const { lastEventId } = marks
     if (lastEventId === undefined || lastEventId === '') throw why
@@ -65,6 +60,14 @@ export async function resumeStream(
     }
   }
   throw why
+}
+
+/** Ends early when the request is canceled, or answered on another stream. */
+async function pause({ answered }: OpenRequest, ms: number): Promise<void> {
+  const over = new AbortController()
+  const end = (): void => over.abort()
+  answered.then(end, end)
+  await delay(ms, undefined, { signal: over.signal }).catch(() => {})
 }
 
 function pauseOf({ retryMs = DEFAULT_RETRY_MS }: Marks, failures: number): number {
