@@ -5,7 +5,9 @@
  * @source MCP 2025-11-25, transports, Streamable HTTP, listening for messages from the server.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Post, StreamMark } from './http-exchange.ts'
+import { parseMessage } from '../wire/json-rpc.ts'
+import type { Post, PostAnswer, StreamMark } from './http-exchange.ts'
+import { saysSessionLost, splitBatch } from './http-status.ts'
 import { LinkFailure } from './link.ts'
 
 export interface GetStreamDeps {
@@ -95,6 +97,7 @@ class KeptStream implements GetStream {
   async #once(): Promise<Ended> {
     let opened = false
     let status = 0
+    let lost = false
     const post = this.#deps.open({
       lastEventId: this.#lastEventId,
       onHead: (code, streamed) => {
@@ -112,12 +115,12 @@ class KeptStream implements GetStream {
     })
     this.#current = post
     try {
-      await post.answer
+      lost = saysLost(await post.answer)
     } catch (error) {
       if (!(error instanceof LinkFailure)) throw error
     }
     this.#isOpen = false
-    return opened ? 'broke' : this.#judge(status)
+    return opened ? 'broke' : this.#judge(status, lost)
   }
 
   #opened(): void {
@@ -129,8 +132,8 @@ class KeptStream implements GetStream {
     this.#toldDown = false
   }
 
-  #judge(status: number): Ended {
-    if (this.#exists && (status === 404 || status === 410)) return 'session_lost'
+  #judge(status: number, lost: boolean): Ended {
+    if (this.#exists && lost) return 'session_lost'
     if (status === 0 || (status >= 500 && status !== 501) || MAY_PASS.has(status)) return 'failed'
     if (this.#exists) {
       // It refuses to go on from there: from now on is better than not at all.
@@ -154,4 +157,13 @@ class KeptStream implements GetStream {
       failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), LONGEST_PAUSE_MS)
     return Math.max(asked, backoff)
   }
+}
+
+function saysLost(answer: PostAnswer): boolean {
+  if (answer.streamed || answer.status < 400) return false
+  const messages = answer.body.length === 0 ? [] : splitBatch(answer.body)
+  return saysSessionLost(
+    answer,
+    messages.map((bytes) => parseMessage(bytes)),
+  )
 }

@@ -340,13 +340,16 @@ describe('the stream of no request', () => {
     },
   )
 
-  test('404 on a stream that was open once says that the session is gone', async () => {
+  test.each([
+    [404, ''],
+    [400, 'Invalid or missing session ID'],
+  ])('%i %s on a stream that was open once says that the session is gone', async (...refusal) => {
     let gets = 0
     const url = await listenSession(
       (message, response) => reply(response, message, { result: { content: [] } }),
       (response) => {
         gets += 1
-        if (gets > 1) return void response.writeHead(404).end()
+        if (gets > 1) return void response.writeHead(refusal[0]).end(refusal[1])
         events(response).mark('g-1', 100)
         setTimeout(() => response.end(), 30)
       },
