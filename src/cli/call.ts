@@ -1,4 +1,5 @@
 /** `comity call` and `comity read`: one call, its result, and what is known about it. */
+import { setTimeout as wait } from 'node:timers/promises'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type {
   AnswerInput,
@@ -75,19 +76,23 @@ async function callAndAnswer(
   input: CallInput,
 ): Promise<number> {
   let report = await interruptible(terminal, (live) => session.operator.call(input, live))
-  while (
-    report.outcome.state === 'input_required' &&
-    report.questions !== undefined &&
-    input.canAnswer === true
-  ) {
-    const answers: readonly AnswerInput[] = await askQuestions(report.questions)
-    const continuation = { sealed: report.continuation, answers }
+  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+    const { questions, continuation: sealed } = report
+    const asks = report.outcome.state === 'input_required' && input.canAnswer === true
+    if (!asks || questions === undefined) break
+    const answers: readonly AnswerInput[] = await askQuestions(questions)
+    // A round that asks nothing only wants time.
+    if (questions.length === 0) await wait(Math.min(200 * 2 ** round, 5_000))
+    const continuation = { sealed, answers }
     report = await interruptible(terminal, (live) =>
       session.operator.call({ ...input, continuation }, live),
     )
   }
   return showReport(terminal, report)
 }
+
+/** Rounds of questions in one call. */
+const MAX_ROUNDS = 16
 
 function showReport(terminal: Terminal, report: CallReport): number {
   const code = exitOfOutcome(report.outcome)

@@ -43,7 +43,8 @@ type Ask = (prompt: string) => Promise<string>
 async function askOne(ask: Ask, question: QuestionReport): Promise<AnswerInput> {
   const { key } = question
   if (question.kind === 'url') {
-    process.stderr.write(`it wants you to open: ${visible(String(question.form))}\n`)
+    const lines = sayAddress(String(question.form))
+    process.stderr.write(`${lines.join('\n')}\n`)
     const agreed = /^y(es)?$/iu.test((await ask('did you open it and finish there? [y/N] ')).trim())
     return { key, action: agreed ? 'accept' : 'decline' }
   }
@@ -61,6 +62,26 @@ async function askOne(ask: Ask, question: QuestionReport): Promise<AnswerInput> 
   return Object.keys(data).length === 0
     ? { key, action: 'decline' }
     : { key, action: 'accept', data }
+}
+
+/** A whole address with its site marked; it is a person's to open, never ours. @source MCP 2025-11-25, client, elicitation, safe URL handling */
+export function sayAddress(address: string): readonly string[] {
+  const shown = [
+    'it wants you to open this address; nothing opens it for you:',
+    `  | ${visible(address)}`,
+  ]
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (url === undefined || !/^https?:$/u.test(url.protocol))
+    return [...shown, 'careful: this is no http or https address; you should not open it']
+  const odd = /(^|\.)xn--/u.test(url.hostname)
+  const careful = [
+    ...(odd
+      ? ['careful: this site is not written in plain letters and may look like another one']
+      : []),
+    ...(url.username === '' ? [] : ['careful: what stands before the @ is not the site']),
+    ...(url.protocol === 'http:' ? ['careful: the way there is not encrypted'] : []),
+  ]
+  return [...shown, `the site is: ${url.host}`, ...careful]
 }
 
 function fieldsOf(form: unknown): readonly (readonly [string, FormField])[] {

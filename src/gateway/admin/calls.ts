@@ -1,16 +1,20 @@
 /** The verbs that make new work: call, read, delegate. */
-import type { CallEvent, Exchange, StopReason } from '../../core/ports/upstream.ts'
+import type { Dispatched } from '../../core/ports/doors.ts'
+import type { Exchange } from '../../core/ports/upstream.ts'
+import type { Continuation, NewCall } from '../../core/words/call.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { JsonText } from '../../core/words/native.ts'
-import type { Handle, Outcome } from '../../core/words/outcome.ts'
-import type { Answer } from '../../core/words/question.ts'
+import type { Handle } from '../../core/words/outcome.ts'
+import type { Answer, Question } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
 import { nextMover, SEARCHED, type TaskRecord } from '../../core/words/task.ts'
 import { messageOf } from '../../bridge/skill-as-tool.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
+import { urlsToOpen } from '../../mcp/downstream/url-required.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
 import { encodeJson, scanObject, setMembers } from '../../mcp/wire/spans.ts'
 import { jsonTextOfBytes } from '../compose/route-table.ts'
+import { type AskingCalls, createAskingCalls, openLive, QUESTION_MS } from './asking.ts'
 import type {
   AnswerInput,
   CallInput,
@@ -27,20 +31,36 @@ const DEFAULT_CALL_MS = 600_000
 const DEFAULT_READ_MS = 120_000
 const EMPTY = encodeJson({})
 
-/** The handle and the approval that a first round left, sealed by nothing: the socket is its user's alone. */
-interface Sealed {
-  readonly callId: string
-  readonly handle: Handle
-  readonly approvalId?: string
-}
+/** Where a call goes on after questions, sealed by nothing: the socket is its user's alone. */
+type Sealed =
+  /** At the peer, with the handle and the approval that the round before left. */
+  | {
+      readonly kind: 'state'
+      readonly callId: string
+      readonly handle: Handle
+      readonly approvalId?: string
+    }
+  /** Here: the peer holds the call open. */
+  | { readonly kind: 'parked'; readonly callId: string; readonly parked: string }
+  /** From the start: the peer wanted addresses opened first. */
+  | {
+      readonly kind: 'again'
+      readonly callId: string
+      readonly peer: string
+      readonly approvalId?: string
+    }
+
+/** Rounds of questions in one call of an operator. */
+const MAX_ROUNDS = 16
 
 export function createCallVerbs(
   parts: HostParts,
 ): Pick<Operator, 'call' | 'read' | 'prompt' | 'delegate'> {
+  const asking = createAskingCalls((what, error) => parts.onFault(what, error))
   return {
-    call: (input, live) => callTool(parts, input, live),
+    call: (input, live) => callTool(parts, asking, input, live),
     prompt: ({ arguments: args, ...input }, live) =>
-      callTool(parts, { ...input, argumentsText: JSON.stringify(args) }, live, 'prompt'),
+      callTool(parts, asking, { ...input, argumentsText: JSON.stringify(args) }, live, 'prompt'),
     read: (input, live) => readResource(parts, input, live),
     delegate: (input, live) => delegateTask(parts, input, live),
   }
@@ -48,10 +68,16 @@ export function createCallVerbs(
 
 async function callTool(
   parts: HostParts,
+  asking: AskingCalls,
   input: CallInput,
   live: Live,
   kind: 'tool' | 'prompt' = 'tool',
 ): Promise<CallReport> {
+  const sealed = input.continuation?.sealed as Sealed | undefined
+  const answers = (input.continuation?.answers ?? []).map(answerOf)
+  if (sealed?.kind === 'parked') return takeOver(asking, sealed, answers, live)
+  if (sealed?.kind === 'again' && answers.some(({ action }) => action !== 'accept'))
+    return notOpened(sealed)
   const route = await routeTo(parts, input.target, kind)
   if (route.kind === 'agent') {
     // An agent's work outlives a call: only a delegation has a task to follow it by.
@@ -64,27 +90,32 @@ async function callTool(
     _meta: encodeJson({ progressToken: 'cli' }),
   })
   const timeoutMs = input.timeoutMs ?? DEFAULT_CALL_MS
-  const sealed = input.continuation?.sealed as Sealed | undefined
-  const dispatched = await parts.dispatch(
-    {
-      route,
-      principal: LOCAL,
-      operation: route.kind === 'prompt' ? 'prompt' : 'call',
-      native: { protocol: 'mcp', revision: '2026-07-28', ...jsonTextOfBytes(params) },
-      arguments: args,
-      door: 'operator',
-      deadlineAt: parts.clock.now() + timeoutMs,
-      trace: {},
-      ...(input.insist === undefined ? {} : { insist: input.insist }),
-      ...(sealed === undefined
-        ? {}
-        : {
-            continuation: { ...sealed, answers: (input.continuation?.answers ?? []).map(answerOf) },
-          }),
-    },
-    exchangeOf(live, timeoutMs, input.canAnswer === true),
-  )
-  return tellOperator(parts, route, args, reportCall(dispatched))
+  const canAnswer = input.canAnswer === true
+  const call: NewCall = {
+    route,
+    principal: LOCAL,
+    operation: route.kind === 'prompt' ? 'prompt' : 'call',
+    native: { protocol: 'mcp', revision: '2026-07-28', ...jsonTextOfBytes(params) },
+    arguments: args,
+    door: 'operator',
+    // The exchange keeps the time: what a person takes to answer is not the call's.
+    deadlineAt: parts.clock.now() + timeoutMs + (canAnswer ? MAX_ROUNDS * QUESTION_MS : 0),
+    trace: {},
+    ...(input.insist === undefined ? {} : { insist: input.insist }),
+    ...(sealed === undefined ? {} : { continuation: continuationOf(sealed, answers) }),
+  }
+  const opened = openLive(live, timeoutMs, canAnswer)
+  if (canAnswer) {
+    const by = { principal: LOCAL.id, asker: live }
+    const running = asking.begin(by, opened, (exchange) => parts.dispatch(call, exchange))
+    return reportNext(parts, running, route, args)
+  }
+  try {
+    const dispatched = await parts.dispatch(call, opened.exchange)
+    return tellOperator(parts, route, args, reportCall(dispatched))
+  } finally {
+    opened.close()
+  }
 }
 
 async function readResource(
@@ -100,20 +131,25 @@ async function readResource(
     )
   const args = jsonTextOf({ uri: input.target })
   const timeoutMs = input.timeoutMs ?? DEFAULT_READ_MS
-  const dispatched = await parts.dispatch(
-    {
-      route,
-      principal: LOCAL,
-      operation: 'read',
-      native: { protocol: 'mcp', revision: '2026-07-28', ...args },
-      arguments: args,
-      door: 'operator',
-      deadlineAt: parts.clock.now() + timeoutMs,
-      trace: {},
-    },
-    exchangeOf(live, timeoutMs, false),
-  )
-  return reportCall(dispatched)
+  const opened = openLive(live, timeoutMs, false)
+  try {
+    const dispatched = await parts.dispatch(
+      {
+        route,
+        principal: LOCAL,
+        operation: 'read',
+        native: { protocol: 'mcp', revision: '2026-07-28', ...args },
+        arguments: args,
+        door: 'operator',
+        deadlineAt: parts.clock.now() + timeoutMs,
+        trace: {},
+      },
+      opened.exchange,
+    )
+    return reportCall(dispatched)
+  } finally {
+    opened.close()
+  }
 }
 
 async function delegateTask(
@@ -280,37 +316,6 @@ function parseArguments(text: string): JsonText {
   return jsonTextOfBytes(bytes)
 }
 
-const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
-
-function exchangeOf(live: Live, timeoutMs: number, canAnswer: boolean): Exchange {
-  const timer = AbortSignal.timeout(timeoutMs)
-  return {
-    signal: AbortSignal.any([live.signal, timer]),
-    stopReason: (): StopReason | undefined =>
-      live.signal.aborted ? 'caller_canceled' : timer.aborted ? 'deadline' : undefined,
-    emit: (event) => tellEvent(live, event),
-    can: canAnswer ? CAN_ANSWER : { form: false, url: false, sampling: false, roots: false },
-  }
-}
-
-function tellEvent(live: Live, event: CallEvent): void {
-  const value = event.native.value()
-  const params = (typeof value === 'object' && value !== null ? value : {}) as Record<
-    string,
-    unknown
-  >
-  if (event.kind === 'progress') {
-    live.event({
-      event: 'progress',
-      ...(typeof params['progress'] === 'number' ? { progress: params['progress'] } : {}),
-      ...(typeof params['total'] === 'number' ? { total: params['total'] } : {}),
-      ...(typeof params['message'] === 'string' ? { message: params['message'] } : {}),
-    })
-    return
-  }
-  live.event({ event: 'log', level: String(params['level']), text: JSON.stringify(params['data']) })
-}
-
 function answerOf(input: AnswerInput): Answer {
   const content = input.data ?? (input.text === undefined ? undefined : { answer: input.text })
   const result = {
@@ -334,19 +339,105 @@ function tellOperator(
   return { ...report, outcome: { ...report.outcome, code: 'denied', detail } }
 }
 
-function reportCall({
-  callId,
-  outcome,
-  approvalId,
-}: {
-  readonly callId: string
-  readonly outcome: Outcome
-  readonly approvalId?: string
-}): CallReport {
+function continuationOf(
+  sealed: Exclude<Sealed, { kind: 'parked' }>,
+  answers: readonly Answer[],
+): Continuation {
+  const { kind, callId, approvalId } = sealed
+  const approval = approvalId === undefined ? {} : { approvalId }
+  return kind === 'state'
+    ? { callId, handle: sealed.handle, answers, ...approval }
+    : // The peer is given back nothing; the approval goes on.
+      {
+        callId,
+        handle: { peer: sealed.peer, kind: 'mcp_state', sealed: '' },
+        answers: [],
+        ...approval,
+      }
+}
+
+/** The answers for a call that waits here. */
+async function takeOver(
+  asking: AskingCalls,
+  { parked, callId }: Extract<Sealed, { kind: 'parked' }>,
+  answers: readonly Answer[],
+  live: Live,
+): Promise<CallReport> {
+  const call = asking.find(parked)
+  if (call === undefined || call === 'over') {
+    const detail = `the call that asked is not waiting here any more; comity explain ${callId} says what is on record`
+    return { callId, outcome: { state: 'unknown', ran: 'unknown', code: 'process_died', detail } }
+  }
+  call.resume(live, answers)
+  const next = await call.next()
+  return next.kind === 'ended' ? reportCall(next.dispatched) : reportAsked(call, next.questions)
+}
+
+async function reportNext(
+  parts: HostParts,
+  call: ReturnType<AskingCalls['begin']>,
+  route: Route,
+  args: JsonText,
+): Promise<CallReport> {
+  const next = await call.next()
+  if (next.kind === 'asked') return reportAsked(call, next.questions)
+  const { dispatched } = next
+  return (
+    reportUrls(dispatched, route.peer) ?? tellOperator(parts, route, args, reportCall(dispatched))
+  )
+}
+
+function reportAsked(
+  call: ReturnType<AskingCalls['begin']>,
+  questions: ReadonlyMap<string, Question>,
+): CallReport {
+  const callId = call.callId()
+  const sealed: Sealed = { kind: 'parked', callId, parked: call.id }
+  return {
+    callId,
+    outcome: { state: 'input_required', ran: 'yes' },
+    questions: [...questions].map(([key, question]) => ({ ...reportQuestion(question), key })),
+    continuation: sealed,
+  }
+}
+
+/** A call that was refused until addresses are opened, as questions. */
+function reportUrls(
+  { callId, outcome, approvalId }: Dispatched,
+  peer: string,
+): CallReport | undefined {
+  const urls = urlsToOpen(outcome)
+  if (urls === undefined) return undefined
+  const approval = approvalId === undefined ? {} : { approvalId }
+  const sealed: Sealed = { kind: 'again', callId, peer, ...approval }
+  return {
+    callId,
+    outcome: { state: 'input_required', ran: 'no' },
+    questions: urls.map(({ key, url, message }) => ({
+      key,
+      kind: 'url',
+      text: message,
+      form: url,
+    })),
+    continuation: sealed,
+  }
+}
+
+function notOpened({ callId, peer }: Extract<Sealed, { kind: 'again' }>): CallReport {
+  const detail = `${peer} wants an address opened before it goes on, and that was declined; nothing ran`
+  return { callId, outcome: { state: 'failed', ran: 'no', code: 'peer_error', detail } }
+}
+
+function reportCall({ callId, outcome, approvalId }: Dispatched): CallReport {
   const native = 'native' in outcome ? outcome.native : undefined
   const sealed: Sealed | undefined =
     outcome.state === 'input_required'
-      ? { callId, handle: outcome.handle, ...(approvalId === undefined ? {} : { approvalId }) }
+      ? {
+          kind: 'state',
+          callId,
+          handle: outcome.handle,
+          ...(approvalId === undefined ? {} : { approvalId }),
+        }
       : undefined
   return {
     callId,

@@ -64,7 +64,7 @@ export function askCaller(
 /** The answer for a call that waits here for its caller's answers. */
 export function askParked(
   { door, visit, route }: Placed,
-  call: ParkedCall,
+  call: ParkedCall<Visit>,
   questions: ReadonlyMap<string, Question>,
 ): Answer {
   const requests = [...questions].map(([key, question]) => [key, encodeInputRequest(question)])

@@ -105,13 +105,13 @@ function askLive({ caller }: Visit, hold: () => () => void): Pick<Exchange, 'ask
   }
 }
 
-interface Deadline {
+export interface Deadline {
   hold(): () => void
   stop(): void
 }
 
-/** A timer that stands still while at least one holds it. */
-function createDeadline(ms: number, expire: () => void): Deadline {
+/** A timer that stands still while at least one holds it. @param ms at most 24 days. */
+export function createDeadline(ms: number, expire: () => void): Deadline {
   let leftMs = ms
   let startedAt = 0
   let holds = 0

@@ -13,7 +13,9 @@ import type { Principal } from '../../core/words/principal.ts'
 import type { ParamHeaders } from '../wire/headers.ts'
 import { createParkedCalls, type ParkedCalls } from './parked.ts'
 import { createPlaces, type Places } from './places.ts'
+import { bearsQuestion } from './question-form.ts'
 import { createSeal, type Seal } from './seal.ts'
+import type { Visit } from './visit.ts'
 
 /** What stands behind the doors. */
 export interface DoorPorts {
@@ -135,7 +137,7 @@ export interface Door {
   /** Header annotations of tools that were called, by name, endpoint and fingerprint; a cache, nothing else. */
   readonly annotations: Map<string, ParamHeaders>
   /** Calls that wait for answers of modern callers. */
-  readonly parked: ParkedCalls
+  readonly parked: ParkedCalls<Visit>
   /** Places for streams of news. */
   readonly listeners: Places
   /** Aborted when the door begins to close: what only waits for news ends at once. */
@@ -197,7 +199,7 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
     limits,
     report,
     annotations: new Map(),
-    parked: createParkedCalls(limits, report),
+    parked: createParkedCalls(limits, report, bearsQuestion),
     listeners: createPlaces(limits.maxListeners, limits.maxListenersEach),
     leaving: leaving.signal,
     leave: () => leaving.abort('shutdown'),

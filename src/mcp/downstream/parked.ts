@@ -11,10 +11,19 @@ import { randomBytes } from 'node:crypto'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Exchange } from '../../core/ports/upstream.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
-import type { OpenExchange } from './exchange.ts'
 import type { DoorLimits } from './options.ts'
 import { faultOfAnswer } from './question-form.ts'
-import type { Visit } from './visit.ts'
+
+/** The exchange of a call that may outlive the request it came by. `Asker` is whoever waits for it now. */
+export interface ParkableExchange<Asker> {
+  readonly exchange: Exchange
+  /** Nobody waits: nothing is told, and nobody's leaving stops it. */
+  park(): void
+  attach(asker: Asker): void
+  /** Time stands still until the returned function was called. */
+  hold(): () => void
+  close(): void
+}
 
 /** What comes next of a call: its end, or questions to its caller under keys of ours. */
 export type Next =
@@ -22,7 +31,7 @@ export type Next =
   | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, Question> }
 
 /** One call that may be parked. */
-export interface ParkedCall {
+export interface ParkedCall<Asker> {
   readonly id: string
   readonly principal: string
   /** Known once the call is on record. */
@@ -34,20 +43,20 @@ export interface ParkedCall {
   /** What is wrong with these answers, if anything; nothing was done with them then. */
   faultOf(answers: readonly Answer[]): string | undefined
   /** A retry takes over, with the answers it brought; those to nothing that is asked are left. */
-  resume(visit: Visit, answers: readonly Answer[]): void
+  resume(asker: Asker, answers: readonly Answer[]): void
 }
 
-export interface ParkedCalls {
+export interface ParkedCalls<Asker> {
   /** Of this process: another one's states name calls that are not here. */
   readonly instance: string
-  /** Begins a call whose caller can be asked by an `input_required`. */
+  /** Begins a call whose caller can be asked when the call is answered with questions. */
   begin(
-    visit: Visit,
-    opened: OpenExchange,
+    by: { readonly principal: string; readonly asker: Asker },
+    opened: ParkableExchange<Asker>,
     work: (exchange: Exchange) => Promise<Dispatched>,
-  ): ParkedCall
+  ): ParkedCall<Asker>
   /** `over`: its end was told already. Undefined: not known here, or no longer. */
-  find(id: string): ParkedCall | 'over' | undefined
+  find(id: string): ParkedCall<Asker> | 'over' | undefined
 }
 
 /** Questions of the same moment go out together, milliseconds. */
@@ -57,16 +66,21 @@ const MAX_TOLD = 10_000
 
 type ParkedLimits = Pick<DoorLimits, 'questionMs' | 'maxParked' | 'maxParkedEach'>
 
-/** @param report told of calls that threw while nobody waited. */
-export function createParkedCalls(
+/**
+ * @param report told of calls that threw while nobody waited.
+ * @param bears whether the one who waits can be asked this; kinds that its call does not declare are told apart before.
+ */
+export function createParkedCalls<Asker>(
   limits: ParkedLimits,
   report: (fault: unknown) => void,
-): ParkedCalls {
-  const kept = new Map<string, Parked>()
+  bears: (asker: Asker, question: Question) => boolean,
+): ParkedCalls<Asker> {
+  const kept = new Map<string, Parked<Asker>>()
   const told = new Set<string>()
-  const room: Room = {
+  const room: Room<Asker> = {
     limits,
     report,
+    bears,
     admit: (call) => kept.has(call.id) || makeRoom(kept, limits, call),
     forget: (call, why) => {
       if (!kept.delete(call.id) || why === 'lost') return
@@ -77,13 +91,17 @@ export function createParkedCalls(
   }
   return {
     instance: randomBytes(12).toString('base64url'),
-    begin: (visit, opened, work) => new Parked(room, visit, opened, work),
+    begin: (by, opened, work) => new Parked(room, by, opened, work),
     find: (id) => kept.get(id) ?? (told.has(id) ? 'over' : undefined),
   }
 }
 
 /** Ends that nobody fetched give way first, the principal's own where it is its own bound. */
-function makeRoom(kept: Map<string, Parked>, limits: ParkedLimits, call: Parked): boolean {
+function makeRoom<Asker>(
+  kept: Map<string, Parked<Asker>>,
+  limits: ParkedLimits,
+  call: Parked<Asker>,
+): boolean {
   const own = [...kept.values()].filter(({ principal }) => principal === call.principal)
   const bounds = [
     { held: own, most: limits.maxParkedEach },
@@ -99,12 +117,13 @@ function makeRoom(kept: Map<string, Parked>, limits: ParkedLimits, call: Parked)
   return true
 }
 
-interface Room {
+interface Room<Asker> {
   readonly limits: ParkedLimits
   readonly report: (fault: unknown) => void
+  readonly bears: (asker: Asker, question: Question) => boolean
   /** Keeps the call, if there is room. */
-  admit(call: Parked): boolean
-  forget(call: Parked, why: 'told' | 'lost'): void
+  admit(call: Parked<Asker>): boolean
+  forget(call: Parked<Asker>, why: 'told' | 'lost'): void
 }
 
 interface Waiting {
@@ -114,13 +133,13 @@ interface Waiting {
 
 type End = { readonly dispatched: Dispatched } | { readonly fault: unknown }
 
-class Parked implements ParkedCall {
+class Parked<Asker> implements ParkedCall<Asker> {
   readonly id = randomBytes(18).toString('base64url')
   readonly principal: string
-  readonly #room: Room
-  readonly #opened: OpenExchange
+  readonly #room: Room<Asker>
+  readonly #opened: ParkableExchange<Asker>
   readonly #waiting = new Map<string, Waiting>()
-  #visit: Visit
+  #asker: Asker
   #callId = ''
   #round = 0
   #keys = 0
@@ -129,15 +148,15 @@ class Parked implements ParkedCall {
   #gathering: NodeJS.Timeout | undefined
 
   constructor(
-    room: Room,
-    visit: Visit,
-    opened: OpenExchange,
+    room: Room<Asker>,
+    { principal, asker }: { readonly principal: string; readonly asker: Asker },
+    opened: ParkableExchange<Asker>,
     work: (exchange: Exchange) => Promise<Dispatched>,
   ) {
-    this.principal = visit.principal.id
+    this.principal = principal
     this.#room = room
     this.#opened = opened
-    this.#visit = visit
+    this.#asker = asker
     const exchange: Exchange = {
       ...opened.exchange,
       opened: (callId) => {
@@ -175,10 +194,10 @@ class Parked implements ParkedCall {
     return undefined
   }
 
-  resume(visit: Visit, answers: readonly Answer[]): void {
+  resume(asker: Asker, answers: readonly Answer[]): void {
     if (this.#end !== undefined) return
-    this.#visit = visit
-    this.#opened.attach(visit)
+    this.#asker = asker
+    this.#opened.attach(asker)
     // What is not answered is asked again by whoever waits next.
     for (const answer of answers) this.#waiting.get(answer.key)?.answer(answer)
   }
@@ -195,7 +214,7 @@ class Parked implements ParkedCall {
     const { limits } = this.#room
     if (withdrawn.aborted || this.#end !== undefined || this.#opened.exchange.signal.aborted)
       return Promise.resolve({ key, action: 'cancel' })
-    if (!bears(this.#visit, question)) return Promise.resolve({ key, action: 'decline' })
+    if (!this.#room.bears(this.#asker, question)) return Promise.resolve({ key, action: 'decline' })
     if (!this.#room.admit(this)) return Promise.resolve({ key, action: 'cancel' })
     return new Promise((resolve) => {
       this.#keys += 1
@@ -251,14 +270,4 @@ class Parked implements ParkedCall {
     for (const { question, answer } of this.#waiting.values())
       answer({ key: question.key, action: 'cancel' })
   }
-}
-
-/** Tools within a sampling request are a capability of their own. @source MCP 2026-07-28, client, sampling */
-function bears({ meta }: Visit, { kind, native }: Question): boolean {
-  if (kind !== 'sampling') return true
-  const request = native.value() as { readonly params?: Readonly<Record<string, unknown>> }
-  if (request.params?.['tools'] === undefined && request.params?.['toolChoice'] === undefined)
-    return true
-  const sampling = meta.clientCapabilities?.['sampling'] as Record<string, unknown> | undefined
-  return typeof sampling?.['tools'] === 'object'
 }

@@ -53,7 +53,8 @@ export async function placeCall(
   const patientMs = askable ? limits.maxRounds * limits.questionMs : 0
   const patient = { ...call, deadlineAt: call.deadlineAt + patientMs }
   if (visit.era === 'modern' && askable) {
-    const parked = door.parked.begin(visit, opened, (exchange) => ports.dispatch(patient, exchange))
+    const by = { principal: visit.principal.id, asker: visit }
+    const parked = door.parked.begin(by, opened, (exchange) => ports.dispatch(patient, exchange))
     return answerNext(placed, parked, earlier?.round ?? 0)
   }
   try {
@@ -90,7 +91,7 @@ async function resumeParked(
   return answerNext(placed, call, 0)
 }
 
-async function answerNext(placed: Placed, call: ParkedCall, round: number): Promise<Answer> {
+async function answerNext(placed: Placed, call: ParkedCall<Visit>, round: number): Promise<Answer> {
   const next = await call.next()
   return next.kind === 'ended'
     ? finish(placed, next.dispatched, round)

@@ -98,3 +98,13 @@ export function faultOfAnswer(kind: Question['kind'], answer: Answer): string | 
       return undefined
   }
 }
+
+/** Whether a request declared all that a question needs beyond its kind: tools within sampling are a capability of their own. @source MCP 2026-07-28, client, sampling */
+export function bearsQuestion({ meta }: Visit, { kind, native }: Question): boolean {
+  if (kind !== 'sampling') return true
+  const request = native.value() as { readonly params?: Readonly<Record<string, unknown>> }
+  if (request.params?.['tools'] === undefined && request.params?.['toolChoice'] === undefined)
+    return true
+  const sampling = meta.clientCapabilities?.['sampling']
+  return isObject(sampling) && isObject(sampling['tools'])
+}
