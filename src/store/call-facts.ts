@@ -1,4 +1,6 @@
 /** What entries say of a call and of its outcome: plain, bounded, no payload, no secret. Payloads stand beside, salted. */
+import { randomBytes } from 'node:crypto'
+
 import type { Opening } from '../core/ports/ledger.ts'
 import { assertNever } from '../core/words/assert-never.ts'
 import type { OutboundCall } from '../core/words/call.ts'
@@ -6,7 +8,12 @@ import type { Handle, Outcome } from '../core/words/outcome.ts'
 import { ranOf } from '../core/words/outcome.ts'
 import type { Decision } from '../core/words/policy.ts'
 import { clip } from './canonical-text.ts'
+import { saltedSha256 } from './chain.ts'
 import type { Facts, PayloadBytes } from './commands.ts'
+import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
+
+/** A fifth of a millisecond. */
+const MAX_DIGESTED_HERE = 262_144
 
 /** The facts of an opening. */
 export function openingFacts(opening: Opening): Facts {
@@ -50,7 +57,18 @@ export function callFacts(call: OutboundCall, decision: Decision | undefined): F
 
 /** The bytes that the caller's arguments had. Copied: slabs are reused. */
 export function argumentsPayload(call: OutboundCall): PayloadBytes {
-  return { kind: 'arguments', bytes: call.arguments.bytes.slice() }
+  return payloadOf('arguments', call.arguments.bytes)
+}
+
+/**
+ * What is digested only is digested here, where the bytes are: copying them to the writer's thread costs more than the
+ * digest. Very large ones go all the same, so that nobody else waits for their digest.
+ */
+function payloadOf(kind: PayloadBytes['kind'], bytes: Uint8Array): PayloadBytes {
+  const size = bytes.byteLength
+  if (size <= MAX_PAYLOAD || size > MAX_DIGESTED_HERE) return { kind, bytes: bytes.slice() }
+  const salt = randomBytes(SALT_BYTES)
+  return { kind, size, salt, digest: saltedSha256(salt, bytes) }
 }
 
 /** The facts of an outcome. */
@@ -107,7 +125,7 @@ export function outcomeFacts(outcome: Outcome): Facts {
 /** The peer's answer in its own bytes, when there is one. Copied: slabs are reused. */
 export function resultPayload(outcome: Outcome): PayloadBytes | null {
   const native = 'native' in outcome ? outcome.native : undefined
-  return native === undefined ? null : { kind: 'result', bytes: native.bytes.slice() }
+  return native === undefined ? null : payloadOf('result', native.bytes)
 }
 
 // The sealed part stays out: it is what lets the bearer go on with the work.

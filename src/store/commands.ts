@@ -12,10 +12,17 @@ import type { TaskState } from '../core/words/task.ts'
 
 export type Facts = Readonly<Record<string, unknown>>
 
-/** Bytes to be digested with a salt, and kept when small. */
-export interface PayloadBytes {
-  readonly kind: 'arguments' | 'result'
-  readonly bytes: Uint8Array
+/** What goes on record beside an entry: digested with a salt, and kept when small. */
+export type PayloadBytes = { readonly kind: 'arguments' | 'result' } & Payload
+
+/** Bytes, or what is left of them. */
+export type Payload = { readonly bytes: Uint8Array } | SaltedDigest
+
+/** SHA-256 over salt and bytes. */
+export interface SaltedDigest {
+  readonly digest: string
+  readonly salt: Uint8Array
+  readonly size: number
 }
 
 /** A task row as it is written. `version` is the one loaded; the store counts it up. */

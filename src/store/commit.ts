@@ -255,7 +255,8 @@ export class Committer {
 
 /** What of a command can be large. */
 function weigh(intent: Intent): number {
-  const payload = 'payload' in intent ? (intent.payload?.bytes.byteLength ?? 0) : 0
+  const given = 'payload' in intent ? intent.payload : null
+  const payload = given !== null && 'bytes' in given ? given.bytes.byteLength : 0
   const commit =
     intent.do === 'task_commit' ? intent.commit : intent.do === 'settle' ? intent.task : null
   const parts = commit?.writes.flatMap((write) => write.parts) ?? []

@@ -11,14 +11,11 @@ import { ComityError } from '../core/words/errors.ts'
 import { HeldCalls } from './apply/held-calls.ts'
 import { factsText } from './canonical-text.ts'
 import { chainStart, linkHash, saltedSha256 } from './chain.ts'
-import type { ChainHead, Facts, PayloadBytes } from './commands.ts'
+import type { ChainHead, Facts, Payload, PayloadBytes } from './commands.ts'
+import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
 
 export type Row = Record<string, unknown>
 export type Parameters = Record<string, SQLInputValue>
-
-/** Payloads up to this many bytes are kept; larger ones as digest only. */
-export const MAX_PAYLOAD = 4096
-const SALT_BYTES = 16
 
 const INSERT_ENTRY = `INSERT INTO entries (seq, at, kind, call_id, task_id, facts, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
 const INSERT_PAYLOAD = `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes) VALUES (?, ?, ?, ?, ?, ?)`
@@ -109,18 +106,28 @@ export class Writer {
   }
 
   /** Keeps a payload under its salted digest. @returns what an entry says of it. */
-  keep(callId: string, kind: string, bytes: Uint8Array): { digest: string; bytes: number } {
+  keep(
+    callId: string,
+    payload: { readonly kind: string } & Payload,
+  ): { digest: string; bytes: number } {
+    const { kind } = payload
+    if ('digest' in payload) {
+      const { digest, salt, size } = payload
+      this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, null)
+      return { digest, bytes: size }
+    }
+    const { bytes } = payload
     const salt = this.#salt()
     const digest = saltedSha256(salt, bytes)
     const size = bytes.byteLength
     this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, size <= MAX_PAYLOAD ? bytes : null)
-    return { digest, bytes: bytes.byteLength }
+    return { digest, bytes: size }
   }
 
   /** Facts with the digests of a payload under its kind. */
   withPayload(callId: string, facts: Facts, payload: PayloadBytes | null): Facts {
     if (payload === null) return facts
-    return { ...facts, [payload.kind]: this.keep(callId, payload.kind, payload.bytes) }
+    return { ...facts, [payload.kind]: this.keep(callId, payload) }
   }
 
   /** Of the command being applied; commands of one batch mostly share it. */

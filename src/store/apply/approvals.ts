@@ -80,7 +80,10 @@ export function requestApproval(writer: Writer, command: ApprovalRequestCommand)
     .find((row) => stateOf(row, writer.now) === 'pending')
   if (waiting !== undefined) return waiting
   expectRoom(writer, command)
-  const kept = writer.keep(command.id, 'approval', new TextEncoder().encode(command.asked))
+  const kept = writer.keep(command.id, {
+    kind: 'approval',
+    bytes: new TextEncoder().encode(command.asked),
+  })
   const seq = writer.append({
     kind: 'approval_asked',
     facts: { ...command.facts, approvalId: command.id, case: kept, ttlMs: command.ttlMs },
