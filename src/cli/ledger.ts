@@ -1,9 +1,11 @@
 /** `comity ledger` and `settle`: the record, its check, and closing by hand what nobody else can know. */
 import { userInfo } from 'node:os'
-import type { EntryLine } from '../gateway/admin/operator.ts'
+import { ownerAt } from '../gateway/admin/call-socket.ts'
+import { ComityError } from '../gateway/admin/errors.ts'
+import type { EntryLine, LedgerReport } from '../gateway/admin/operator.ts'
 import { EXIT } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
-import { interruptible, openSession } from './session.ts'
+import { configOf, controlSocketOf, interruptible, openSession } from './session.ts'
 import { type Terminal, brief } from './terminal.ts'
 
 export interface LedgerOptions extends CommonOptions {
@@ -16,33 +18,77 @@ export async function ledger(
   terminal: Terminal,
   id?: string,
 ): Promise<number> {
+  const input: LedgerInput = {
+    limit: Math.max(1, Number.parseInt(options.limit, 10) || 40),
+    ...(id === undefined ? {} : { id }),
+    verify: options.verify === true,
+  }
+  const report = (await readUnowned(options, input)) ?? (await askOwner(options, terminal, input))
+  if (terminal.json) terminal.answer(report)
+  else {
+    showEntries(terminal, report.entries)
+    if (report.verified !== undefined) showVerified(terminal, report.verified)
+  }
+  return report.verified?.ok === false ? EXIT.failed : EXIT.done
+}
+
+interface LedgerInput {
+  readonly limit: number
+  readonly id?: string
+  readonly verify: boolean
+}
+
+/** A store that nobody owns is checked as it lies: to own it would make anew what a check finds missing. */
+async function readUnowned(
+  options: LedgerOptions,
+  input: LedgerInput,
+): Promise<LedgerReport | undefined> {
+  if (!input.verify) return undefined
+  const config = configOf(options.config)
+  if ((await ownerAt(controlSocketOf(config))) !== undefined) return undefined
+  const { readLedgerOf } = await import('../gateway/admin/record.ts')
+  try {
+    return await readLedgerOf(config.store, input)
+  } catch (error) {
+    if (error instanceof ComityError && error.code === 'not_found') return undefined
+    throw error
+  }
+}
+
+async function askOwner(
+  options: LedgerOptions,
+  terminal: Terminal,
+  input: LedgerInput,
+): Promise<LedgerReport> {
   const session = await openSession({ ...options, peers: 'none' })
   try {
-    const report = await interruptible(terminal, (live) =>
-      session.operator.ledger(
-        {
-          limit: Math.max(1, Number.parseInt(options.limit, 10) || 40),
-          ...(id === undefined ? {} : { id }),
-          verify: options.verify === true,
-        },
-        live,
-      ),
-    )
-    if (terminal.json) terminal.answer(report)
-    else {
-      showEntries(terminal, report.entries)
-      if (report.verified !== undefined) {
-        terminal.line(
-          report.verified.ok
-            ? `chain verified: ${report.verified.entries} entries`
-            : `CHAIN BROKEN at entry ${report.verified.firstBad ?? '?'}: ${report.verified.detail ?? ''}`,
-        )
-      }
-    }
-    return report.verified?.ok === false ? EXIT.failed : EXIT.done
+    return await interruptible(terminal, (live) => session.operator.ledger(input, live))
   } finally {
     await session.close()
   }
+}
+
+function showVerified(
+  terminal: Terminal,
+  { ok, entries, firstBad, detail, checkpoints }: NonNullable<LedgerReport['verified']>,
+): void {
+  if (checkpoints === undefined) {
+    terminal.line(
+      ok
+        ? `chain verified: ${entries} entries`
+        : `CHAIN BROKEN at entry ${firstBad ?? '?'}: ${detail ?? ''}`,
+    )
+    return
+  }
+  terminal.line(`chain verified: ${entries} entries`)
+  const { state, count, newest, key, notes } = checkpoints
+  if (state === 'proven') {
+    terminal.line(
+      `checkpoints verified: ${count}, the newest of entry ${newest?.seq ?? '?'}, ${newest?.at ?? ''}; key ${key ?? ''}`,
+    )
+  }
+  if (state === 'unproven') terminal.line('CHECKPOINTS NOT PROVEN:')
+  for (const note of notes) terminal.line(`  ${note}`)
 }
 
 /** Entries as a table, oldest first. */

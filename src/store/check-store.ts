@@ -7,17 +7,19 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 import { ComityError } from '../core/words/errors.ts'
-import { chainStart, type Link, linkHash } from './chain.ts'
+import { type Link, linkHash } from './chain.ts'
+import { judgeCheckpoint } from './checkpoint-check.ts'
+import { checkpointFileOf, readNewest } from './checkpoint-file.ts'
+import { loadCheckpointKey } from './checkpoint-key.ts'
 import type { ChainHead } from './commands.ts'
 import { headFileOf, readHead } from './head-file.ts'
+import { type ChainFault, hashAt, loadHead } from './load-head.ts'
 import { judgeSchema, pragmaNumber } from './migrations/migrate.ts'
 
 /** Entries checked at every open; `verify` checks all. */
 const CHECKED_AT_OPEN = 10_000
 /** Files up to this size get SQLite's full check at open, larger ones its quick one. */
 const FULL_CHECK_BYTES = 67_108_864
-
-export type ChainFault = { readonly seq: number; readonly reason: string }
 
 /** @throws ComityError `store_corrupt` when a store that was acknowledged is gone. */
 export function expectPresent(file: string): void {
@@ -41,11 +43,13 @@ export function judgeFile(file: string): void {
 
 /** An empty store is begun only where none was. */
 function expectUnborn(file: string): void {
-  const head = readHead(file)
-  if (head === undefined || head.seq === 0) return
+  const acknowledged = readHead(file)?.seq ?? 0
+  const signed = readNewest(file)?.checkpoint?.seq ?? 0
+  const entries = Math.max(acknowledged, signed)
+  if (entries === 0) return
   throw new ComityError(
     'store_corrupt',
-    `the store ${file} is gone or empty, though ${head.seq} entries were acknowledged: restore it, or delete ${headFileOf(file)} to begin an empty one`,
+    `the store ${file} is gone or empty, though ${entries} entries were acknowledged: restore it, or delete ${headFileOf(file)} and ${checkpointFileOf(file)} to begin an empty one`,
   )
 }
 
@@ -58,15 +62,18 @@ function checkStore(db: DatabaseSync, file: string): void {
   const head = loadHead(db)
   const fault =
     checkHead(db, head, readHead(file)) ??
+    checkNewestCheckpoint(db, file) ??
     checkLinks(db, Math.max(0, head.seq - CHECKED_AT_OPEN), CHECKED_AT_OPEN).fault
   if (fault !== undefined) throw corrupt(file, `entry ${fault.seq}: ${fault.reason}`)
 }
 
-/** The newest entry as the database has it. */
-export function loadHead(db: DatabaseSync): ChainHead {
-  const last = db.prepare('SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1').get()
-  if (last !== undefined) return { seq: Number(last['seq']), hash: String(last['hash']) }
-  return { seq: 0, hash: loadStart(db) }
+/** The newest checkpoint outside must be of this chain: where the head file went with the tail, it is what is left to show it. */
+function checkNewestCheckpoint(db: DatabaseSync, file: string): ChainFault | undefined {
+  const newest = readNewest(file)
+  if (newest === undefined) return undefined
+  const where = `the newest line of ${checkpointFileOf(file)}`
+  if (newest.checkpoint === undefined) return { seq: 0, reason: `${where} is no checkpoint` }
+  return judgeCheckpoint({ db, file, key: loadCheckpointKey(file) }, newest.checkpoint, where)
 }
 
 /** Compares the chain's end with what was acknowledged. */
@@ -113,19 +120,9 @@ export function checkLinks(
   return { reached: seq }
 }
 
-function hashAt(db: DatabaseSync, seq: number): string | undefined {
-  if (seq === 0) return loadStart(db)
-  const row = db.prepare('SELECT hash FROM entries WHERE seq = :seq').get({ seq })
-  return row === undefined ? undefined : String(row['hash'])
-}
-
-function loadStart(db: DatabaseSync): string {
-  return chainStart(String(db.prepare('SELECT id FROM store').get()?.['id']))
-}
-
 function corrupt(file: string, words: string): ComityError {
   return new ComityError(
     'store_corrupt',
-    `the store ${file} is damaged or was changed from outside (${words}): nothing was touched; keep it, and restore a copy together with its ${headFileOf(file)}`,
+    `the store ${file} is damaged or was changed from outside (${words}): nothing was touched; keep it, and restore a copy together with its ${headFileOf(file)} and ${checkpointFileOf(file)}`,
   )
 }

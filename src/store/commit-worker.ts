@@ -10,6 +10,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { ComityError } from '../core/words/errors.ts'
 import { commitBatch } from './batch.ts'
 import { judgeFile } from './check-store.ts'
+import { CheckpointKeeper } from './checkpoint-keeper.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './commit.ts'
 import { HeadFile } from './head-file.ts'
 import { migrate, pragmaNumber } from './migrations/migrate.ts'
@@ -46,10 +47,19 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
   const answer = (message: FromWorker): void => port.postMessage(message)
   const db = openDatabase(start)
   const writer = new Writer(db, start.run)
+  const faults: FromWorker[] = []
+  let tell = (fault: FromWorker): void => void faults.push(fault)
+  const keeper = new CheckpointKeeper(
+    writer,
+    start.file,
+    start.checkpoints ?? {},
+    ({ code, message }) => tell({ did: 'fault', code, message }),
+  )
   const headFile = new HeadFile(start.file)
   headFile.write(writer.head)
   port.on('message', (message: ToWorker) => {
     if (message.do === 'close') {
+      keeper.close()
       db.close()
       headFile.close()
       answer({ did: 'closed' })
@@ -62,8 +72,12 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
     const written = applied.some((one) => one.ok) && writer.head.seq !== before.seq
     if (written) headFile.write(writer.head)
     answer({ did: 'commit', applied, head: writer.head, touched: [...writer.touched] })
+    if (written) keeper.committed()
   })
   answer({ did: 'open', head: writer.head })
+  tell = answer
+  // The first message is the one that says whether the store is open.
+  setImmediate(() => faults.forEach(answer))
 }
 
 if (parentPort !== null) {

@@ -10,6 +10,7 @@ import type { Clock } from '../core/ports/world.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { createApprovals, listApprovals } from './approvals.ts'
 import { expectPresent } from './check-store.ts'
+import type { CheckpointPace } from './checkpoint-keeper.ts'
 import { type Committer, startWriter } from './commit.ts'
 import { createEraVerdicts } from './era-verdicts.ts'
 import { createLedger } from './ledger.ts'
@@ -26,7 +27,7 @@ import { createTaskEvents, createTasks, type TaskEvents } from './tasks.ts'
 import { isDamage } from './sqlite-fault.ts'
 
 export interface StoreOptions {
-  /** The database; its folder is made when it is not there. Beside it: `.lock`, `.owner.json`, `.head`, `-wal`, `-shm`. */
+  /** The database; its folder is made when it is not there. Beside it: `.lock`, `.owner.json`, `.head`, `.checkpoints`, `.checkpoint-key`, `-wal`, `-shm`. */
   readonly file: string
   readonly clock: Clock
   /** Names this owner in the store; default random. */
@@ -35,6 +36,8 @@ export interface StoreOptions {
   readonly onFault?: (fault: ComityError) => void
   /** The store never grows beyond this; then acts are refused as on a full disk. Default: none. */
   readonly maxBytes?: number
+  /** When the chain is signed. Default: after 1000 entries, after 10 minutes with new ones, and at the end. */
+  readonly checkpoints?: CheckpointPace
 }
 
 /**
@@ -82,6 +85,7 @@ async function openLocked(options: StoreOptions, lock: StoreLock): Promise<Store
       file: options.file,
       run: `${options.owner ?? 'comity'} ${process.pid} ${randomBytes(8).toString('hex')}`,
       ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+      ...(options.checkpoints === undefined ? {} : { checkpoints: options.checkpoints }),
     },
     { clock: options.clock, onFault, onTouched: (taskIds) => events.publish(taskIds) },
   )

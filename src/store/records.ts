@@ -6,8 +6,12 @@ import type { Entry, EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { type CallRow, parseCallRow, SELECT_CALL } from './apply/call-row.ts'
 import { saltedSha256 } from './chain.ts'
-import { checkHead, checkLinks, loadHead } from './check-store.ts'
+import { checkHead, checkLinks } from './check-store.ts'
+import { checkCheckpoints } from './checkpoint-check.ts'
+import { readCheckpoints } from './checkpoint-file.ts'
+import { loadCheckpointKey } from './checkpoint-key.ts'
 import { readHead } from './head-file.ts'
+import { loadHead } from './load-head.ts'
 import type { EntryQuery, Records, StoredCall, StoredPayload, Verification } from './store.ts'
 
 const MAX_ENTRIES = 10_000
@@ -152,6 +156,9 @@ function checkEnd(db: DatabaseSync, file: string): ReturnType<typeof checkHead> 
 }
 
 async function verify(db: DatabaseSync, file: string): Promise<Verification> {
+  // Files before the chain: the chain only ever moves on.
+  const outside = readCheckpoints(file)
+  const key = loadCheckpointKey(file)
   const head = loadHead(db)
   // Asked twice: an owner may be writing the head file at this very moment.
   const ended = checkEnd(db, file) === undefined ? undefined : checkEnd(db, file)
@@ -163,5 +170,7 @@ async function verify(db: DatabaseSync, file: string): Promise<Verification> {
     await nextTurn()
   }
   if (ended !== undefined) return { sound: false, ...ended }
-  return { sound: true, entries: head.seq, head: head.hash }
+  const checkpoints = await checkCheckpoints({ db, file, key }, outside)
+  if ('reason' in checkpoints) return { sound: false, ...checkpoints }
+  return { sound: true, entries: head.seq, head: head.hash, checkpoints }
 }

@@ -49,8 +49,26 @@ export interface StoredCall {
   readonly entries: readonly Entry[]
 }
 
+/** What signed checkpoints say about the chain. */
+export interface CheckpointReport {
+  /** `unproven`: there were checkpoints, but the key or the file outside is missing. */
+  readonly state: 'none' | 'proven' | 'unproven'
+  readonly count: number
+  /** Outside the database. */
+  readonly newest?: { readonly seq: number; readonly at: string }
+  /** The public key that signs now, base64url: to be noted elsewhere. */
+  readonly key?: string
+  /** What is missing or not covered, in words. */
+  readonly notes: readonly string[]
+}
+
 export type Verification =
-  | { readonly sound: true; readonly entries: number; readonly head: string }
+  | {
+      readonly sound: true
+      readonly entries: number
+      readonly head: string
+      readonly checkpoints: CheckpointReport
+    }
   /** The first entry that is wrong, and why. */
   | { readonly sound: false; readonly seq: number; readonly reason: string }
 

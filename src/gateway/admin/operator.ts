@@ -261,7 +261,18 @@ export interface LedgerReport {
     readonly entries: number
     readonly firstBad?: number
     readonly detail?: string
+    /** What signed checkpoints prove; absent when the chain itself is broken. */
+    readonly checkpoints?: CheckpointLines
   }
+}
+
+export interface CheckpointLines {
+  readonly state: 'none' | 'proven' | 'unproven'
+  readonly count: number
+  readonly newest?: { readonly seq: number; readonly at: string }
+  /** The public key, base64url. */
+  readonly key?: string
+  readonly notes: readonly string[]
 }
 
 /** Everything that is on record about one call, or one task with its calls. */

@@ -15,6 +15,9 @@ import type {
   StatusReport,
 } from './operator.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
+import { openReader } from '../../store/open-sqlite.ts'
+import type { Records, Verification } from '../../store/store.ts'
+import { systemClock } from '../compose/world.ts'
 import type { HostParts } from './parts.ts'
 import { reportProcess, reportRecord } from './process.ts'
 import { reportTask } from './reports.ts'
@@ -65,7 +68,11 @@ export function createRecordVerbs(
       }
       return { accepted: accepted.length }
     },
-    ledger: (input) => ledgerOf(parts, input),
+    async ledger(input) {
+      // What was noted a moment ago is part of the record that is shown.
+      await parts.store.flush()
+      return ledgerOf(parts.store, input)
+    },
     explain: ({ id }) => explain(parts, id),
     async settle({ callId, as, note }) {
       await parts.store.settleByHand(callId, { as, by: OPERATOR.id, note: note ?? '' })
@@ -157,35 +164,54 @@ function capabilityLine(
   }
 }
 
-async function ledgerOf(
-  parts: HostParts,
-  input: { readonly limit?: number; readonly id?: string; readonly verify?: boolean },
-): Promise<LedgerReport> {
-  // What was noted a moment ago is part of the record that is shown.
-  await parts.store.flush()
+interface LedgerInput {
+  readonly limit?: number
+  readonly id?: string
+  readonly verify?: boolean
+}
+
+/**
+ * The ledger as it lies on disk, changed by nothing: to own a store makes anew what is missing, and that is what a check looks for.
+ *
+ * @throws ComityError `not_found` when there is no store, `store_corrupt`.
+ */
+export async function readLedgerOf(file: string, input: LedgerInput): Promise<LedgerReport> {
+  const reader = openReader(file, systemClock)
+  try {
+    return await ledgerOf(reader, input)
+  } finally {
+    reader.close()
+  }
+}
+
+async function ledgerOf(records: Records, input: LedgerInput): Promise<LedgerReport> {
   const limit = input.limit ?? 40
   const own =
     input.id === undefined
-      ? parts.store.entries({ limit })
+      ? records.entries({ limit })
       : [
-          ...parts.store.entries({ callId: input.id, limit }),
-          ...parts.store.entries({ taskId: input.id, limit }),
+          ...records.entries({ callId: input.id, limit }),
+          ...records.entries({ taskId: input.id, limit }),
         ]
   const entries =
     input.id === undefined
       ? own
-      : [...own, ...own.flatMap((entry) => entriesOfAnswer(parts, entry))]
-  const verification = input.verify === true ? await parts.store.verify() : undefined
+      : [...own, ...own.flatMap((entry) => entriesOfAnswer(records, entry))]
+  const verification = input.verify === true ? await records.verify() : undefined
   return {
     entries: inOrder(entries),
-    ...(verification === undefined
-      ? {}
-      : {
-          verified: verification.sound
-            ? { ok: true, entries: verification.entries }
-            : { ok: false, entries: 0, firstBad: verification.seq, detail: verification.reason },
-        }),
+    ...(verification === undefined ? {} : { verified: sayVerified(verification) }),
   }
+}
+
+/** A chain whose checkpoints cannot be proven any more is not shown to be whole. */
+function sayVerified(verification: Verification): NonNullable<LedgerReport['verified']> {
+  if (!verification.sound) {
+    const { seq, reason } = verification
+    return { ok: false, entries: 0, firstBad: seq, detail: reason }
+  }
+  const { entries, checkpoints } = verification
+  return { ok: checkpoints.state !== 'unproven', entries, checkpoints }
 }
 
 async function explain(parts: HostParts, id: string): Promise<ExplainReport> {
@@ -203,7 +229,7 @@ async function explain(parts: HostParts, id: string): Promise<ExplainReport> {
     (call.taskId === undefined ? undefined : await parts.store.tasks.load(call.taskId, OPERATOR))
   const own =
     task === undefined ? [] : parts.store.entries({ taskId: task.id, limit: EXPLAIN_LIMIT })
-  const ofTask = [...own, ...own.flatMap((entry) => entriesOfAnswer(parts, entry))]
+  const ofTask = [...own, ...own.flatMap((entry) => entriesOfAnswer(parts.store, entry))]
   return {
     callId: call.callId,
     call: facts,
@@ -216,10 +242,10 @@ async function explain(parts: HostParts, id: string): Promise<ExplainReport> {
 }
 
 /** An answer is a call of its own: what became of it belongs to its task's page. */
-function entriesOfAnswer(parts: HostParts, { kind, facts }: Entry): readonly Entry[] {
+function entriesOfAnswer(records: Records, { kind, facts }: Entry): readonly Entry[] {
   const through = kind === 'answered' ? facts['through'] : undefined
   return typeof through === 'string'
-    ? parts.store.entries({ callId: through, limit: EXPLAIN_LIMIT })
+    ? records.entries({ callId: through, limit: EXPLAIN_LIMIT })
     : []
 }
 

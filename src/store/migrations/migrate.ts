@@ -7,6 +7,7 @@ import { INSISTS } from './0002-insists.ts'
 import { APPROVALS_BY_PRINCIPAL } from './0003-approvals-by-principal.ts'
 import { SESSIONS } from './0004-sessions.ts'
 import { ERA_VERDICTS } from './0005-era-verdicts.ts'
+import { CHECKPOINTS } from './0006-checkpoints.ts'
 
 /** In order; position + 1 is the number. Never edit one that was released. */
 const MIGRATIONS: readonly string[] = [
@@ -15,6 +16,7 @@ const MIGRATIONS: readonly string[] = [
   APPROVALS_BY_PRINCIPAL,
   SESSIONS,
   ERA_VERDICTS,
+  CHECKPOINTS,
 ]
 
 /** Marks the file as ours in its header: "comi". */
