@@ -12,7 +12,13 @@ import { asks } from './testing/questions.ts'
 import { readEvents } from './testing/read-events.ts'
 import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
 import { callOnSession, openSession } from './testing/session-caller.ts'
-import { dig, openTestDoor, until, type TestDoorOptions } from './testing/test-door.ts'
+import {
+  dig,
+  openTestDoor,
+  readResponse,
+  until,
+  type TestDoorOptions,
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -163,6 +169,38 @@ describe('a call whose stream broke', () => {
 
     expect(rest.at(-1)?.message).toMatchObject({ id: 1, error: { code: -32603 } })
   })
+})
+
+describe('the end of a session', () => {
+  test.each([
+    ['2025-11-25', 60_000],
+    ['2025-06-18', 60_000],
+    ['2025-06-18', 5],
+  ])(
+    'stops a call of %s that was not shown, which says how that went (%i ms)',
+    async (revision, streamAfterMs) => {
+      const stopped: Scripted = {
+        kind: 'tool',
+        exposed: 'waits',
+        run: async (_call, exchange) => {
+          if (!exchange.signal.aborted) await once(exchange.signal, 'abort')
+          return completed({ content: [{ type: 'text', text: String(exchange.stopReason()) }] })
+        },
+      }
+      const { url, house } = await open([stopped], {
+        streamAfterMs,
+        resumableAfterMs: streamAfterMs,
+      })
+      const caller = await openSession(url, { revision })
+      const running = caller.begin(CALL(1, 'waits'))
+      await until(() => house.calls.length === 1)
+      // Its headers are there once the stream has begun.
+      if (streamAfterMs < 100) await running
+      expect(await caller.end()).toBe(204)
+
+      expect(textOf((await readResponse(await running)).body)).toBe('caller_canceled')
+    },
+  )
 })
 
 describe('event ids', () => {

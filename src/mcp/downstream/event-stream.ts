@@ -124,6 +124,11 @@ export class EventStream {
     return this.#known
   }
 
+  /** Nothing more goes out on it. */
+  isOver(): boolean {
+    return this.#finished
+  }
+
   /** Drops what is kept, and lets the connection be. */
   forget(): void {
     this.#carrier = undefined

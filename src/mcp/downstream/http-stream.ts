@@ -46,7 +46,8 @@ export async function answerOnStream(
       },
       sendQuestion: (message) => questionStream(session, stream).push(message),
     })
-    if (reply.body === undefined || (!stream.isKnown() && !answer.hasBegun())) {
+    const isShown = stream.isKnown() || answer.hasBegun()
+    if (reply.body === undefined || !isShown || stream.isOver()) {
       streams.discard(stream)
       return reply
     }

@@ -25,6 +25,15 @@ export interface SessionNews {
   end(): void
 }
 
+const SESSION_ENDED = ourError(RPC_ERRORS.invalidRequest, 'this session has ended')
+
+/** Of a session that has ended. */
+export const NO_NEWS: SessionNews = {
+  subscribe: async () => SESSION_ENDED,
+  unsubscribe: async () => SESSION_ENDED,
+  end: () => undefined,
+}
+
 const CHANGED = {
   tool: LEGACY_NOTIFICATIONS.toolsListChanged,
   prompt: LEGACY_NOTIFICATIONS.promptsListChanged,

@@ -32,7 +32,7 @@ export interface SessionStreams {
   resume(eventId: string): Resumed
   /** Some connection carries a stream now. */
   isListening(): boolean
-  /** Ends every connection and drops what is kept. */
+  /** Ends every stream that was shown and drops what is kept. */
   forget(): void
 }
 
@@ -93,7 +93,8 @@ export function createSessionStreams(budget: ReplayBudget): SessionStreams {
     forget: () => {
       for (const end of ends.values()) end()
       for (const stream of [own, ...calls.values()]) {
-        stream.release()
+        // Where nothing of a call was shown yet, a plain answer can still be given.
+        if (stream.isKnown()) stream.release()
         discard(stream)
       }
     },

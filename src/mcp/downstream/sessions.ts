@@ -10,7 +10,7 @@ import type { Clock } from '../../core/ports/world.ts'
 import { createLiveQuestions, type LiveQuestions, type QuestionBounds } from './live-questions.ts'
 import type { DoorLimits } from './options.ts'
 import { createReplayBudget, type ReplayBudget } from './replay-budget.ts'
-import type { SessionNews } from './session-news.ts'
+import { NO_NEWS, type SessionNews } from './session-news.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
 import { encodeTerms, parseTerms, type SessionTerms } from './session-terms.ts'
 
@@ -78,6 +78,8 @@ export function createSession(
 export function endSession(session: Session): void {
   session.questions.end()
   session.news?.end()
+  // A request of it that still runs must not begin to watch.
+  session.news = NO_NEWS
   for (const controller of session.running.values()) controller.abort('caller_canceled')
 }
 
