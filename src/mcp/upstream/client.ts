@@ -42,7 +42,7 @@ import { methodOf } from './request.ts'
 import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
 import type { Session } from './session.ts'
 import { createStdioLink } from './stdio.ts'
-import { watchStop } from './stop.ts'
+import { type CallLimits, watchStop } from './stop.ts'
 import { startServer, type ServerCommand } from './supervise.ts'
 
 /** One server, by the operator's name. */
@@ -86,6 +86,8 @@ export interface McpPeerOptions extends OfferOptions {
   readonly mostOwn?: number
   /** How long one of those is kept without calls, milliseconds. Default 600000. */
   readonly idleMs?: number
+  /** How long a call may take, beside its own deadline. Default: as long as that. */
+  readonly limits?: CallLimits
 }
 
 /** A Peer that also tells what its server did against the protocol. */
@@ -139,7 +141,7 @@ class ServerPeer implements McpPeer {
       peer: this.name,
       may: mayAsk(config.capabilities ?? {}),
       clientInfo: encodeJson(deps.clientInfo),
-      onOtherRevision: (session) => this.#renew(session),
+      onOtherRevision: (session, sure) => this.#renew(session, sure),
     }
     const { mostOwn: most = DEFAULT_MOST_OWN, idleMs = DEFAULT_IDLE_MS } = options
     const make = (shared: boolean): Instance => createInstance(this.#instanceDeps(shared))
@@ -282,8 +284,8 @@ class ServerPeer implements McpPeer {
   }
 
   /** What the server agreed on is not so any more: it is probed again before the next call. */
-  #renew(session: Session): void {
-    this.#era.broke()
+  #renew(session: Session, sure: boolean): void {
+    if (sure) this.#era.broke()
     for (const instance of this.#instances.all()) {
       if (instance.connection.current() === session) instance.renew(session)
     }
@@ -300,13 +302,15 @@ class ServerPeer implements McpPeer {
       const what = `${this.name} is an MCP server, which has no way to ${call.operation}`
       return refused('validation', 'unsupported', what)
     }
-    const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now())
+    const { limits } = this.#options
+    const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now(), limits)
     const events = createEventQueue(exchange, () => (this.#droppedEvents += 1))
     try {
       return await this.#place({ call, method, exchange, events, stop, dispatched, late })
     } catch (error) {
       if (error instanceof LinkFailure) {
-        return judgeFailure(error, { peer: this.name, act: isAct(call) }, stop.reason())
+        const asked = { peer: this.name, act: isAct(call) }
+        return judgeFailure(error, asked, stop.reason(), stop.limit())
       }
       if (error instanceof JsonFault) {
         return refused('validation', 'bad_arguments', `not sent to ${this.name}: ${error.message}`)

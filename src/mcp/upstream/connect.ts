@@ -53,7 +53,9 @@ export async function connect(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(options.startMs ?? DEFAULT_START_MS)])
   const assumed = options.revision === undefined ? options.era?.assumed() : undefined
   const fail = (error: unknown): never => {
-    options.era?.doubt()
+    // What could not even be reached says nothing against what it was found to speak.
+    const reached = error instanceof LinkFailure && error.reason !== 'unreachable'
+    if (reached) options.era?.doubt()
     throw error
   }
   try {
@@ -254,7 +256,7 @@ function explained(error: unknown, link: Link): unknown {
 function tooSlow(link: Link, options: ConnectOptions): unknown {
   const ms = options.startMs ?? DEFAULT_START_MS
   return explained(
-    new LinkFailure('unreachable', false, `the server did not answer within ${ms} ms`),
+    new LinkFailure('unclear', false, `the server did not answer within ${ms} ms`),
     link,
   )
 }

@@ -49,6 +49,7 @@ class KeptConnection<C extends Connected> implements Connection<C> {
   readonly #closing = new AbortController()
   #current: C | undefined
   #connecting: Promise<C> | undefined
+  #attempt = new AbortController()
   #before = false
   #problem: string | undefined
   #failures = 0
@@ -74,6 +75,9 @@ class KeptConnection<C extends Connected> implements Connection<C> {
   }
 
   async restart(): Promise<void> {
+    // An attempt that is under way may be the very one that hangs.
+    this.#attempt.abort()
+    await this.#connecting?.catch(() => undefined)
     const connected = this.#current
     this.#current = undefined
     this.#failures = 0
@@ -99,11 +103,12 @@ class KeptConnection<C extends Connected> implements Connection<C> {
   }
 
   async #connect(): Promise<C> {
+    this.#attempt = new AbortController()
     await this.#pause()
-    if (this.#closing.signal.aborted) throw new LinkFailure('unreachable', false, 'it was closed')
+    if (this.#signal().aborted) throw new LinkFailure('unreachable', false, 'it was closed')
     let connected: C
     try {
-      connected = await this.#options.connect(this.#closing.signal)
+      connected = await this.#options.connect(this.#signal())
     } catch (error) {
       const failure = asFailure(error)
       this.#fail(failure.message)
@@ -117,6 +122,10 @@ class KeptConnection<C extends Connected> implements Connection<C> {
     void connected.link.ended.then((ended) => this.#lose(connected, ended, since))
     if (again) this.#options.onReconnected()
     return connected
+  }
+
+  #signal(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, this.#attempt.signal])
   }
 
   #lose(connected: C, ended: LinkFailure, since: number): void {
@@ -146,7 +155,7 @@ class KeptConnection<C extends Connected> implements Connection<C> {
       const what = `${this.#problem} (tried ${this.#failures} times; not tried again for ${seconds} s)`
       throw new LinkFailure('unreachable', false, what)
     }
-    await delay(left, undefined, { signal: this.#closing.signal }).catch(() => {})
+    await delay(left, undefined, { signal: this.#signal() }).catch(() => {})
   }
 }
 

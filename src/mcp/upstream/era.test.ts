@@ -24,7 +24,8 @@ function memory(): EraVerdicts & { readonly all: () => readonly EraVerdict[] } {
   }
 }
 
-type Speaks = 'modern' | 'legacy' | 'trouble'
+/** `older` takes nothing that says it is of 2026-07-28. */
+type Speaks = 'modern' | 'legacy' | 'older' | 'trouble'
 
 /** A server that can be updated while it runs; notes what it is asked. */
 async function updatable(first: Speaks): Promise<{
@@ -41,12 +42,13 @@ async function updatable(first: Speaks): Promise<{
     const isModern = request.headers['mcp-protocol-version'] === '2026-07-28'
     if (speaks === 'trouble') return void response.writeHead(503).end()
     if (speaks === 'modern') return answerModern(message, isModern, response)
-    if (message.method === 'server/discover') return void response.writeHead(400).end()
+    const foreign = speaks === 'older' ? isModern : message.method === 'server/discover'
+    if (foreign) return void response.writeHead(400).end()
     if (message.id === undefined) return void response.writeHead(202).end()
     const result =
       message.method === 'initialize'
-        ? { protocolVersion: '2025-06-18', capabilities: {} }
-        : { content: [] }
+        ? { protocolVersion: '2025-06-18', capabilities: speaks === 'older' ? { tools: {} } : {} }
+        : { content: [], tools: [{ name: 'old', inputSchema: { type: 'object' } }] }
     reply(response, message, { result })
   })
   return { url, seen, now: (next) => void (speaks = next) }
@@ -57,8 +59,8 @@ function answerModern(message: Message, isModern: boolean, response: ServerRespo
     const data = { supported: ['2026-07-28'], requested: '2025-06-18' }
     return reply(response, message, { error: { code: -32022, message: 'no', data } }, 400)
   }
-  const found = { supportedVersions: ['2026-07-28'], capabilities: {} }
-  const result = message.method === 'server/discover' ? found : { content: [] }
+  const found = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+  const result = message.method === 'server/discover' ? found : { content: [], tools: [] }
   reply(response, message, {
     result: { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...result },
   })
@@ -150,6 +152,32 @@ describe('what a server was found to speak', () => {
   })
 })
 
+describe('a server without sessions that is replaced while it is used', () => {
+  test('is reached by initialize at the call after the one that it did not understand', async () => {
+    const server = await updatable('modern')
+    const verdicts = memory()
+    const peer = openPeer({ transport: 'http', url: server.url, headers: {} }, { verdicts })
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+    server.now('older')
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('unknown')
+    server.seen.splice(0)
+    expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
+    expect(server.seen).toEqual(ASKED)
+    expect(verdicts.all()).toMatchObject([{ era: 'legacy' }])
+  })
+
+  test('also when nobody calls it, by the list that cannot be read', async () => {
+    const server = await updatable('modern')
+    const peer = openPeer({ transport: 'http', url: server.url, headers: {} })
+    await peer.listing()
+    server.now('trouble')
+    await expect(peer.listing()).rejects.toThrow(/503/u)
+    server.now('older')
+    expect((await peer.listing()).capabilities.map(({ name }) => name)).toEqual(['old'])
+    expect(peer.report()).toMatchObject({ state: 'ready', revision: '2025-06-18' })
+  })
+})
+
 describe('an inconclusive probe is never stored', () => {
   test.each([
     ['silence', ''],
@@ -225,6 +253,34 @@ describe('a lock on capabilities', () => {
     const { outcome, sent } = await makeCall(peer, 'pay')
     expect(outcome).toMatchObject({ state: 'failed', ran: 'no', code: 'peer_unreachable' })
     expect(sent).toEqual([])
+  })
+
+  test('a modern server that drifts while it is used is used no more', async () => {
+    let capabilities: object = { tools: {} }
+    const url = await listen((_, response, body) => {
+      const message = JSON.parse(body) as Message
+      const found = { supportedVersions: ['2026-07-28'], capabilities }
+      const result = message.method === 'server/discover' ? found : { tools: [], content: [] }
+      const cache = { ttlMs: 0, cacheScope: 'private' }
+      reply(response, message, { result: { resultType: 'complete', ...cache, ...result } })
+    })
+    const peer = openPeer(
+      { transport: 'http', url, headers: {} },
+      { capabilities: { tools: true, prompts: false }, shortestTtlMs: 0 },
+    )
+    await peer.listing()
+    await peer.listing()
+    capabilities = { tools: {}, prompts: {} }
+    const difference = /prompts \(locked to false, the server declares it\)/u
+    await expect(peer.listing()).rejects.toThrow(difference)
+    await expect(peer.listing()).rejects.toThrow(difference)
+    expect(peer.report()).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(difference),
+    })
+    capabilities = { tools: {} }
+    await peer.restart()
+    expect(peer.report().state).toBe('ready')
   })
 
   test('one that fits is used', async () => {

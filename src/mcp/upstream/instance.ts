@@ -9,8 +9,9 @@ import { createConnection, type Connection } from './connection.ts'
 import { declareAtStart } from './declare.ts'
 import { type AnswerRequest, type Link, LinkFailure, type LinkListener } from './link.ts'
 import type { ServerListing } from './list.ts'
-import { type CapabilityLock, driftFrom } from './lock.ts'
+import { type CapabilityLock, driftFrom, locksOffers } from './lock.ts'
 import { createNotices, type Notices } from './notices.ts'
+import { discover } from './probe.ts'
 import { createOffer, type Offer, type OfferOptions } from './offer.ts'
 import { createSession, type Session } from './session.ts'
 
@@ -40,12 +41,15 @@ export interface Instance {
   close(): Promise<void>
 }
 
+/** How long a server is waited for that says again what it declares, milliseconds. */
+const DISCOVER_MS = 10_000
+
 /** Makes an instance; starts and sends nothing until its connection is asked for. */
 export function createInstance(deps: InstanceDeps): Instance {
   const offer = createOffer(
     {
       peer: deps.peer,
-      list: deps.list,
+      list: (connected) => listOn(connected),
       tells: (connected) => notices.tells(connected),
       monotonic: () => performance.now(),
       onDifferent: deps.onDifferent,
@@ -65,14 +69,30 @@ export function createInstance(deps: InstanceDeps): Instance {
     monotonic: () => performance.now(),
     onReconnected: deps.onChanged,
   })
+  const renew = (session: Session): void => {
+    connection.retire(session)
+    session.retire()
+  }
+  const listed = new WeakSet<Link>()
+  const listOn = async (connected: Connected): Promise<ServerListing> => {
+    const { link, facts } = connected
+    try {
+      // What a new connection was told is not asked for again at once.
+      if (listed.has(link)) await expectNoDrift(deps, connected)
+      listed.add(link)
+      return await deps.list(connected)
+    } catch (error) {
+      const current = connection.current()
+      // Nothing tells that a server without sessions was replaced, but that it is of no use any more.
+      if (facts.era === 'modern' && current?.link === link) renew(current)
+      throw error
+    }
+  }
   return {
     connection,
     offer,
     notices,
-    renew(session) {
-      connection.retire(session)
-      session.retire()
-    },
+    renew,
     async close() {
       notices.close()
       await connection.close()
@@ -99,8 +119,23 @@ async function open(deps: InstanceDeps, notices: Notices, signal: AbortSignal): 
   const drift = driftFrom(deps.lock, facts.capabilities)
   if (drift !== undefined) {
     await link.close()
-    throw new LinkFailure('unreachable', false, drift)
+    throw drifted(drift)
   }
   notices.attach(connected)
   return createSession(connected, asks, facts.era === 'modern' ? {} : declared)
+}
+
+/** A modern server may declare something else from one request to the next; a session declares once. */
+async function expectNoDrift(
+  { lock, connect: { clientInfo } }: InstanceDeps,
+  { link, facts }: Connected,
+): Promise<void> {
+  if (facts.era !== 'modern' || !locksOffers(lock)) return
+  const found = await discover(link, clientInfo, AbortSignal.timeout(DISCOVER_MS))
+  const drift = found.kind === 'modern' ? driftFrom(lock, found.facts.capabilities) : undefined
+  if (drift !== undefined) throw drifted(drift)
+}
+
+function drifted(drift: string): LinkFailure {
+  return new LinkFailure('unreachable', false, drift)
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -202,6 +202,28 @@ describe('restart by hand', () => {
       await peer.restart().catch(() => {})
     }
     expect(peer.report()).toMatchObject({ state: 'ready' })
+  })
+
+  test('ends a start that hangs', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'comity-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const log = join(folder, 'starts')
+    const peer = openPeer(
+      inlineServer(
+        `appendFileSync(process.env.LOG, '.')
+         if (readFileSync(process.env.LOG, 'utf8').length > 1) serve({ 'server/discover': (m) => refuse(m, -32601) })
+         else process.stdin.resume()`,
+        { LOG: log },
+      ),
+    )
+    const first = peer.listing().then(
+      () => 'listed',
+      () => 'failed',
+    )
+    await until('it was started', () => existsSync(log))
+    await peer.restart()
+    expect(await first).toBe('failed')
+    expect(peer.report().state).toBe('ready')
   })
 
   test('a server that runs is started anew, for every principal', async () => {

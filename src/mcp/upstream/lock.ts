@@ -23,6 +23,11 @@ export function mayAsk(lock: CapabilityLock): MayAsk {
   }
 }
 
+/** Whether the lock says anything of what a server declares. */
+export function locksOffers(lock: CapabilityLock): boolean {
+  return LOCKED_OFFERS.some((name) => lock[name] !== undefined)
+}
+
 /** The difference between the lock and what the server declares. @returns undefined when there is none. */
 export function driftFrom(
   lock: CapabilityLock,

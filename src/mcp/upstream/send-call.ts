@@ -7,11 +7,13 @@ import type { Exchange, WireFacts } from '../../core/ports/upstream.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
-import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { MODERN_ONLY_CODES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
 import type { MayAsk } from './asks.ts'
 import { declareFor, narrow } from './declare.ts'
 import type { EventQueue } from './events.ts'
+import type { PeerFacts } from './facts.ts'
+import { LinkFailure } from './link.ts'
 import { judgeAnswer } from './outcome.ts'
 import { buildRequest, type CallMethod, readWishes } from './request.ts'
 import type { Begun, Session } from './session.ts'
@@ -33,8 +35,12 @@ export interface SendWorld {
   readonly may: MayAsk
   /** JSON bytes of the Implementation that we are. */
   readonly clientInfo: Uint8Array
-  /** Told of an answer that says that the server does not speak the revision any more. */
-  onOtherRevision(session: Session): void
+  /**
+   * The server does not speak what the session agreed on any more, or so it seems.
+   *
+   * @param sure whether it said so.
+   */
+  onOtherRevision(session: Session, sure: boolean): void
 }
 
 /** Whether it may have effects, as far as the peer's own word is believed. */
@@ -85,7 +91,7 @@ async function requestCall(
   const ours = facts.era === 'modern' ? declareFor(can, may) : session.declared
   const asked = { peer, facts, can, act: isAct(call) }
   const params = buildRequest(call, method, facts, ours, clientInfo, more.progress ? id : undefined)
-  const answer = await link.request({
+  const request = link.request({
     id,
     method: method.method,
     params,
@@ -97,17 +103,32 @@ async function requestCall(
     signal: stop.signal,
     onSend: () => {
       const { revision, capabilities } = facts
+      stop.alive()
       dispatched({ wireId: String(id), revision, ours, theirs: capabilities })
     },
-    onNotification: (notification) => events.push(notification, facts.revision),
+    onNotification(notification) {
+      stop.alive()
+      return events.push(notification, facts.revision)
+    },
     onRequest: more.begun.onRequest,
     ...(late === undefined ? {} : { onLate: (answered) => late(judgeAnswer(answered, asked)) }),
   })
-  if (saysOtherRevision(answer)) world.onOtherRevision(session)
+  const answer = await request.catch((error: unknown) => {
+    if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
+    throw error
+  })
+  if (saysOtherRevision(answer, facts)) world.onOtherRevision(session, true)
   return judgeAnswer(answer, asked)
 }
 
 /** It was refused before any work, and what the connection agreed on does not hold. */
-function saysOtherRevision(answer: RpcResult | RpcError): boolean {
-  return answer.kind === 'error' && answer.code === RPC_ERRORS.unsupportedProtocolVersion
+function saysOtherRevision(answer: RpcResult | RpcError, { era }: PeerFacts): boolean {
+  if (answer.kind !== 'error') return false
+  if (era === 'legacy') return MODERN_ONLY_CODES.has(answer.code)
+  return answer.code === RPC_ERRORS.unsupportedProtocolVersion
+}
+
+/** The status of a server to which the message meant nothing: it was replaced, or something stands before it. */
+function isForeign(error: unknown): boolean {
+  return error instanceof LinkFailure && [400, 404, 405].includes(error.status ?? 0)
 }
