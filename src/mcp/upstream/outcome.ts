@@ -74,11 +74,17 @@ export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome
   )
 }
 
-/** The outcome of no answer. @param stopped why the caller's signal was aborted, if it was. */
+/**
+ * The outcome of no answer.
+ *
+ * @param stopped why the caller's signal was aborted, if it was.
+ * @param limit which limit of the peer was passed, in words that go on its name.
+ */
 export function judgeFailure(
   failure: LinkFailure,
   { peer, act }: Pick<Asked, 'peer' | 'act'>,
   stopped: StopReason | undefined,
+  limit?: string,
 ): Outcome {
   const { reason, sent, message } = failure
   const detail = `${peer}: ${message}`
@@ -107,11 +113,16 @@ export function judgeFailure(
         detail: `${detail}; it was sent and may have run`,
       }
     case 'aborted':
-      return judgeStop(peer, sent, stopped)
+      return judgeStop(peer, sent, stopped, limit)
   }
 }
 
-function judgeStop(peer: string, sent: boolean, stopped: StopReason | undefined): Outcome {
+function judgeStop(
+  peer: string,
+  sent: boolean,
+  stopped: StopReason | undefined,
+  limit = 'did not answer before the deadline',
+): Outcome {
   const late = stopped === 'deadline'
   if (!sent) {
     const why = late ? 'the deadline passed' : 'it was canceled'
@@ -119,7 +130,7 @@ function judgeStop(peer: string, sent: boolean, stopped: StopReason | undefined)
     return refused('transport', code, `${why} before anything was sent to ${peer}`)
   }
   const why = late
-    ? `${peer} did not answer before the deadline; it was told to stop, but MCP servers do not confirm that`
+    ? `${peer} ${limit}; it was told to stop, but MCP servers do not confirm that`
     : `${peer} was told to stop, but MCP servers do not confirm that; it may have run, wholly or in part`
   return { state: 'unknown', because: late ? 'deadline' : 'cancel_unconfirmed', detail: why }
 }
