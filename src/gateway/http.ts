@@ -6,7 +6,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import Fastify from 'fastify'
+import Fastify, { type RouteShorthandOptions } from 'fastify'
 import { ComityError } from '../core/words/errors.ts'
 import { LOCAL, type Principal } from '../core/words/principal.ts'
 import { type Authenticate, createHttpDoor } from '../mcp/downstream/http.ts'
@@ -56,17 +56,17 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   // The doors read bodies themselves, under their own limits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  const raw =
-    (handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) =>
-    async (
-      request: { readonly raw: IncomingMessage },
-      reply: { readonly raw: ServerResponse; hijack(): void },
-    ): Promise<void> => {
+  // Taken over before anything is parsed or validated: nothing of that is for these routes.
+  const raw = (
+    handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  ): RouteShorthandOptions => ({
+    onRequest: (request, reply) => {
       reply.hijack()
-      await handle(request.raw, reply.raw)
-    }
-  app.all('/mcp', raw(mcp.handle))
-  app.all('/a2a/*', raw(a2a.handle))
+      void handle(request.raw, reply.raw)
+    },
+  })
+  app.all('/mcp', raw(mcp.handle), neverReached)
+  app.all('/a2a/*', raw(a2a.handle), neverReached)
   const [only, ...others] = host.config.publish
   if (only !== undefined && others.length === 0) {
     // One agent alone may be found by the origin's well-known address too.
@@ -74,7 +74,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
       request.url = `/a2a/${encodeURIComponent(only.name)}/.well-known/agent-card.json`
       return a2a.handle(request, response)
     }
-    app.get('/.well-known/agent-card.json', raw(card))
+    app.get('/.well-known/agent-card.json', raw(card), neverReached)
   }
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
@@ -91,6 +91,11 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
       await app.close()
     },
   }
+}
+
+/** The handler of routes that are taken over before it. */
+function neverReached(): never {
+  throw new Error('a request that was taken over went on')
 }
 
 /** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
