@@ -83,8 +83,12 @@ export function sessionLost(): LinkFailure {
   })
 }
 
+const WHITESPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
+const ARRAY_START = 0x5b
+
 /** The messages of a body: one, or those of a batch (2025-03-26). */
 export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
+  if (body[body.findIndex((byte) => !WHITESPACE.has(byte))] !== ARRAY_START) return [body]
   try {
     return scanArray(body).map((item) => sliceOf(body, item))
   } catch (error) {

@@ -159,6 +159,22 @@ describe('an event stream that ends before the answer', () => {
     expect(gets).toBe(marked ? 1 : 0)
   })
 
+  test('may hold several messages in one event, as in 2025-03-26', async () => {
+    const url = await listenSession(
+      ({ id }, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        const log = { jsonrpc: '2.0', method: 'notifications/message', params: { data: 1 } }
+        const batch = [log, { jsonrpc: '2.0', id, result: { content: [] } }]
+        response.end(`data: ${JSON.stringify(batch)}\n\n`)
+      },
+      (response) => void response.writeHead(405).end(),
+    )
+    const { link } = await openLink(url)
+    const logs: string[] = []
+    const answer = await pay(link, { onNotification: ({ method }) => void logs.push(method) })
+    expect([answer.kind, logs]).toEqual(['result', ['notifications/message']])
+  })
+
   test('can be canceled while nothing is open', async () => {
     const canceled: unknown[] = []
     const url = await listenSession(

@@ -268,7 +268,7 @@ class HttpLink implements Link {
     const sending = post(this.#dispatcher, {
       maxBytes: this.#maxBytes,
       onMark: (mark) => Object.assign(marks, mark),
-      onEvent: (data, name) => (name === 'message' ? open.take(parseMessage(data)) : undefined),
+      onEvent: (data, name) => this.#takeEvent(open, data, name),
       ...options,
     })
     try {
@@ -283,6 +283,21 @@ class HttpLink implements Link {
       else void this.#hearOut(sending)
       throw error
     }
+  }
+
+  #takeEvent(open: OpenRequest, data: Uint8Array, name: string): Promise<void> | undefined {
+    if (name === 'message') {
+      const [first = data, ...rest] = splitBatch(data)
+      const wait = open.take(parseMessage(first))
+      // Batches were of 2025-03-26 alone.
+      for (const one of rest) void open.take(parseMessage(one))
+      return wait
+    }
+    if (name !== 'endpoint' || this.#agreement !== undefined) return undefined
+    // It takes a POST for the GET that opens the stream of 2024-11-05.
+    const what = 'the server answered with the event stream of 2024-11-05'
+    open.fail(new LinkFailure('refused', true, what, { status: 405 }))
+    return undefined
   }
 
   /** In session revisions a disconnect is no cancel, and a cancel no end. */

@@ -236,6 +236,24 @@ describe('R047: the transport of 2024-11-05', () => {
     expect(streams.length).toBe(2)
   })
 
+  test('a server that answers a POST with that stream is found out as well', async () => {
+    let stream: ServerResponse | undefined
+    const url = await listen((request, response, body) => {
+      if (request.url === '/') {
+        if (request.method === 'GET') stream = response
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        return void response.write('event: endpoint\ndata: /messages\n\n')
+      }
+      response.writeHead(202).end()
+      const message = JSON.parse(body) as Message
+      if (message.id === undefined) return
+      const result = { protocolVersion: '2024-11-05', capabilities: {} }
+      send(stream!, { id: message.id, result })
+    })
+    const { link } = await openLink(url)
+    expect((await ask(link, 'tools/call')).kind).toBe('result')
+  })
+
   test('a server that has neither says what it said to the first one', async () => {
     const url = await listen((_request, response) => void response.writeHead(405).end())
     const link = createAnyHttpLink({ url, headers: {} }, () => {})
