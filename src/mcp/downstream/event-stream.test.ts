@@ -276,7 +276,7 @@ describe('the session’s own stream', () => {
     const caller = await openSession(url)
     const socket = connect(port, '127.0.0.1')
     closers.push(async () => socket.destroy())
-    const lines = [`Host: 127.0.0.1`, 'Accept: text/event-stream']
+    const lines = ['Host: 127.0.0.1', 'Accept: text/event-stream', 'Connection: close']
     const { 'mcp-session-id': id } = caller.headers
     socket.write(`GET /mcp HTTP/1.1\r\n${lines.join('\r\n')}\r\nMcp-Session-Id: ${id}\r\n\r\n`)
     let text = ''
