@@ -35,7 +35,7 @@ import type { Arrival, PipeDesk } from '../shared/pipe-desk.ts'
 import { type Workers, startWorkers } from '../workers.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type HostJudge, createJudge } from './judge.ts'
-import { openPeers } from './peers.ts'
+import { DEFAULT_CALL_MS, openPeers } from './peers.ts'
 import { publishedPorts } from './published.ts'
 import { loadSealingKey } from './sealing-key.ts'
 import { packageVersion } from './version.ts'
@@ -228,8 +228,13 @@ function doorOptions(
     clock: systemClock,
     sessions: store.sessions,
     report: (fault) => onFault('door', fault),
-    ...(doorLimits === undefined ? {} : { limits: doorLimits }),
+    limits: { callMs: longestCall(config), ...doorLimits },
   }
+}
+
+/** The door's limit is for all: it lets the most patient peer have its time, and each peer ends its own calls earlier. */
+function longestCall({ mcpServers }: Config): number {
+  return Math.max(...mcpServers.map(({ timeouts }) => timeouts.callMs ?? 0), DEFAULT_CALL_MS)
 }
 
 function busyParts(

@@ -8,6 +8,9 @@ import { createMcpPeer } from '../../mcp/upstream/client.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
 import { maskFor, maskPeer } from './mask-peer.ts'
 
+/** How long a call may take at a server that has no `timeouts: { call }` of its own, milliseconds. */
+export const DEFAULT_CALL_MS = 600_000
+
 export interface PeerWorld {
   readonly clock: Clock
   readonly digest: Digest
@@ -92,6 +95,7 @@ function mcpPeer(
       clientInfo: { name: 'comity', version },
       ...(verdicts === undefined ? {} : { verdicts }),
     },
+    { limits: { callMs: DEFAULT_CALL_MS, ...server.timeouts } },
   )
 }
 

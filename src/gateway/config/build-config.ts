@@ -71,6 +71,7 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
       })),
     })) satisfies PublishedAgent[],
     names: file.names ?? 'prefixed',
+    lists: file.lists ?? 'partial',
     ...(tokens === undefined ? {} : { tokens }),
     listen: {
       host: file.listen?.host ?? DEFAULT_LISTEN.host,
@@ -95,6 +96,7 @@ function buildServer(
     trust: entry.trust ?? 'all',
     capabilities: present(entry.capabilities ?? {}),
     stateless: entry.stateless ?? false,
+    timeouts: buildTimeouts(entry.timeouts),
     disabled: isOff(entry),
     brought: brought.get(peerKey('mcpServers', name)) ?? [],
     ...present({ revision: entry.revision }),
@@ -110,6 +112,13 @@ function buildServer(
     env: entry.env ?? {},
     cwd: resolve(directory, entry.cwd ?? '.'),
   }
+}
+
+function buildTimeouts({ idle, call }: ServerEntry['timeouts'] = {}): McpServerConfig['timeouts'] {
+  return present({
+    idleMs: idle === undefined ? undefined : parseDuration(idle),
+    callMs: call === undefined ? undefined : parseDuration(call),
+  })
 }
 
 function buildPolicy(policy: ConfigFile['policy']): PolicySection {

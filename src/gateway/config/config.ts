@@ -25,6 +25,8 @@ interface McpServerCommon {
   readonly capabilities: CapabilityLock
   /** It keeps no state of its callers: one process or session serves every principal. */
   readonly stateless: boolean
+  /** How long one call may take there, milliseconds: without a sign of life, and as a whole. */
+  readonly timeouts: { readonly idleMs?: number; readonly callMs?: number }
   /** `none`: the server's hints may only tighten. */
   readonly trust: 'all' | 'none'
   /** Turned off in the file: not started, but its name is still taken. */
@@ -111,6 +113,8 @@ export interface Config {
   readonly acceptance: ReadonlyMap<string, AcceptanceRule>
   readonly publish: readonly PublishedAgent[]
   readonly names: 'prefixed' | 'as-is'
+  /** `strict`: a list in which a peer is missing is an error. */
+  readonly lists: 'partial' | 'strict'
   /** Undefined: no `tokens:` section, loopback serves the principal `local`. */
   readonly tokens?: readonly TokenConfig[]
   readonly listen: ListenConfig

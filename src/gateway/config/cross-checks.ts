@@ -7,6 +7,7 @@
 import { isIP } from 'node:net'
 import { RESERVED_PEER_NAMES } from '../../core/words/exposed-name.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
+import { parseDuration } from './duration.ts'
 import { isOff } from './expand-file.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
 import { nearest, sayValue } from './mistakes.ts'
@@ -15,6 +16,7 @@ import { checkPolicy } from './check-policy.ts'
 
 const RESERVED_PRINCIPALS = [LOCAL.id, OPERATOR.id]
 const MAX_PEERS = 200
+const MAX_TIMEOUT_MS = 86_400_000
 /** Headers that the protocols set; an operator's value would contradict the message. */
 const OUR_HEADERS =
   /^(host|connection|content-length|content-type|content-encoding|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept|mcp-.*|a2a-.*)$/i
@@ -92,12 +94,24 @@ function checkServer(name: string, server: Readonly<Record<string, unknown>>): M
   if (!isOff(server)) mistakes.push(...checkUrl([...path, 'url'], server['url']))
   mistakes.push(...checkHeaders([...path, 'headers'], server['headers'], isOff(server)))
   mistakes.push(...checkEnv([...path, 'env'], server['env']))
+  mistakes.push(...checkTimeouts([...path, 'timeouts'], server['timeouts']))
   for (const [index, argument] of asTexts(server['args']).entries()) {
     if (argument.includes('\0')) {
       mistakes.push({ path: [...path, 'args', index], message: 'holds a zero character' })
     }
   }
   return mistakes
+}
+
+function checkTimeouts(path: ConfigPath, value: unknown): Mistake[] {
+  return Object.entries(asMapping(value)).flatMap(([key, given]) => {
+    const text = asText(given)
+    if (text === undefined || text === '') return []
+    const ms = parseDuration(text)
+    if (ms !== undefined && ms <= MAX_TIMEOUT_MS) return []
+    const message = `expected a duration from 1s to 1d, such as 90s or 10m; got ${sayValue(text, path)}`
+    return [{ path: [...path, key], message }]
+  })
 }
 
 function checkAgent(name: string, agent: Readonly<Record<string, unknown>>): Mistake[] {

@@ -10,8 +10,8 @@ const REASONS = {
   autoApprove: 'what may run unasked is said by policy rules',
   alwaysAllow: 'what may run unasked is said by policy rules',
   trustedTools: 'what may run unasked is said by policy rules',
-  timeout: 'deadlines come with the call',
-  initTimeout: 'deadlines come with the call',
+  timeout: 'how long a call may take is said by timeouts: { idle, call }',
+  initTimeout: 'a start may take 60 s; nobody waits for it but its own calls',
   envFile:
     'the file is not read; name what the server needs under env, with ${file:...} or ${env:...}',
   disabledTools: 'these tools stay on; a policy rule with effect: deny takes a tool away',

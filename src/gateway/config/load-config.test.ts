@@ -44,7 +44,7 @@ describe('a config that is right', () => {
 agents:
   research: { card: "https://research.example/card.json", headers: { X-Key: "\${env:KEY}" }, allowHosts: [cdn.example] }
 mcpServers:
-  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub, stateless: true }
+  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub, stateless: true, timeouts: { idle: 90s, call: 10m } }
   "42": { url: "https://tickets.example/mcp", headers: { Authorization: "Bearer \${file:./token}" }, revision: 2026-07-28, trust: none, capabilities: { tools: true, sampling: false } }
 policy:
   preset: team
@@ -56,6 +56,7 @@ acceptance:
 publish:
   desk: { description: Finds things, skills: { find: { route: docs/search_documents, text: query } } }
 names: as-is
+lists: strict
 tokens: { alice: { token: t-alice, groups: [writers] }, bob: { token: "\${env:KEY}" } }
 listen: { host: 0.0.0.0, port: 0, url: "https://GW.example/comity/", hosts: [gw-internal, "::1", "[2001:db8::1]"] }
 store: "sqlite:data/comity.db"
@@ -75,6 +76,7 @@ store: "sqlite:data/comity.db"
           trust: 'all',
           capabilities: {},
           stateless: true,
+          timeouts: { idleMs: 90_000, callMs: 600_000 },
           disabled: false,
           brought: ['from-file'],
         },
@@ -87,6 +89,7 @@ store: "sqlite:data/comity.db"
           trust: 'none',
           capabilities: { tools: true, sampling: false },
           stateless: false,
+          timeouts: {},
           disabled: false,
           brought: ['from-file'],
         },
@@ -139,6 +142,7 @@ store: "sqlite:data/comity.db"
         },
       ],
       names: 'as-is',
+      lists: 'strict',
       tokens: [
         { principal: 'alice', token: 't-alice', groups: ['writers'] },
         { principal: 'bob', token: 'k1', groups: [] },
@@ -158,6 +162,7 @@ store: "sqlite:data/comity.db"
     const config = load('mcpServers: { files: { command: npx } }')
     expect(config.policy).toEqual({ preset: 'personal', shadow: false, rules: [] })
     expect(config.names).toBe('prefixed')
+    expect(config.lists).toBe('partial')
     expect(config.listen).toEqual({ host: '127.0.0.1', port: 7878, hosts: [] })
     expect('tokens' in config).toBe(false)
   })
@@ -259,11 +264,12 @@ policy:
     - { match: docs/*, effect: ask, ttl: soon, when: "foo == 1" }
     - { match: docs/* }
 names: 3
-listn: {}
+lists: all
+listem: {}
 `)
     expect(message.split('\n').slice(1)).toEqual([
       '  mcpServers.docs (line 2): expected command (a program to start) or url (a server to reach), got neither',
-      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, revision, capabilities, stateless, trust, disabled',
+      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, revision, capabilities, stateless, timeouts, trust, disabled',
       '  mcpServers.docs.args[0] (line 4): expected text; put numbers, true and false in quotes; got a number (not shown)',
       '  mcpServers.docs.revision (line 5): expected one of: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; got "2024-01-01"',
       '  mcpServers.docs.capabilities.logging (line 6): expected true or false; got "sometimes"',
@@ -280,8 +286,19 @@ listn: {}
       '  policy.rules[3].ttl (line 17): expected a duration from 1s to 7d, such as 15m; got "soon"',
       '  policy.rules[4] (line 18): expected effect (allow, ask or deny) or risk; the rule says nothing',
       '  names (line 19): expected one of: prefixed, as-is; got 3',
-      '  listn (line 20): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, tokens, listen, store',
+      '  lists (line 20): expected one of: partial, strict; got "all"',
+      '  listem (line 21): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, lists, tokens, listen, store',
     ])
+  })
+
+  test.each([
+    ['{ call: soon }', 'call', '"soon"'],
+    ['{ idle: 0s }', 'idle', '"0s"'],
+    ['{ call: 2d }', 'call', '"2d"'],
+  ])('timeouts: %s is no time-out', (text, key, said) => {
+    expect(mistakesOf(`mcpServers: { a: { command: x, timeouts: ${text} } }`)).toContain(
+      `mcpServers.a.timeouts.${key} (line 1): expected a duration from 1s to 1d, such as 90s or 10m; got ${said}`,
+    )
   })
 
   test.each([

@@ -78,6 +78,11 @@ const lock = section(
   Object.fromEntries([...LOCKED_OFFERS, ...LOCKED_ASKS].map((key) => [key, flag.optional()])),
 )
 
+const timeouts = section({
+  idle: text('a duration, such as 90s').optional(),
+  call: text('a duration, such as 10m').optional(),
+})
+
 const server = section(
   {
     command: text('the program to start, such as npx').optional(),
@@ -89,6 +94,7 @@ const server = section(
     revision: oneOf(MCP_REVISIONS).optional(),
     capabilities: lock.optional(),
     stateless: flag.optional(),
+    timeouts: timeouts.optional(),
     trust: oneOf(['all', 'none']).optional(),
     disabled: flag.optional(),
     enabled: flag.optional(),
@@ -152,6 +158,7 @@ export const configSchema = section({
   acceptance: named(acceptance).optional(),
   publish: named(published).optional(),
   names: oneOf(['prefixed', 'as-is']).optional(),
+  lists: oneOf(['partial', 'strict']).optional(),
   tokens: z
     .record(
       z.string(),
