@@ -48,6 +48,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   looking(program)
   watching(program)
   program.addHelpText('after', HELP_AFTER)
+  // A reader that has enough (`comity ledger | head`) is no fault of anybody's.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.stderr.write(`comity: output failed: ${error.message}\n`)
+  })
   // Until a command says otherwise: a process that ends in mid-command has not done what it was asked.
   process.exitCode = EXIT.failed
   try {

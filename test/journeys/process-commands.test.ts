@@ -1,10 +1,13 @@
 /**
  * The commands about processes, as a person meets them: status, stop, logs, restart, doctor, prompt.
  */
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   comity,
+  comityCommand,
   comityJson,
   createHome,
   type Home,
@@ -285,4 +288,14 @@ test('doctor: a configuration with mistakes, and none at all', async () => {
   const none = await comity(home, 'doctor')
   expect(none.code).toBe(1)
   expect(none.stdout).toMatch(/^✗ config: there is no config file/mu)
+})
+
+test('a reader that has seen enough is no fault', async () => {
+  const { command, args, cwd, env } = comityCommand(home, '--help')
+  const line = [command, ...args].map((word) => `'${word}'`).join(' ')
+  const { stderr } = await promisify(execFile)('sh', ['-c', `${line} | true; ${line} | head -1`], {
+    cwd,
+    env: { ...env },
+  })
+  expect(stderr).toBe('')
 })
