@@ -5,7 +5,8 @@
  * @source MCP 2025-11-25, transports, backwards compatibility.
  */
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
-import { createHttpLink, type HttpEndpoint, type HttpOptions } from './http.ts'
+import type { HttpEndpoint } from './http-headers.ts'
+import { createHttpLink, type HttpOptions } from './http.ts'
 import { LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
 import { createSseLink } from './sse-2024.ts'

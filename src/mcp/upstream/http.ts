@@ -8,7 +8,6 @@
  * @source MCP 2026-07-28 and 2025-11-25, transports, Streamable HTTP; RFC 9110, 15.
  */
 import { Pool, type Dispatcher } from 'undici'
-import { mirrorHeaders } from '../wire/headers.ts'
 import {
   createId,
   encodeNotification,
@@ -17,11 +16,18 @@ import {
   type RpcError,
   type RpcResult,
 } from '../wire/json-rpc.ts'
-import { SESSION_HEADER } from '../wire/rev-2025-11-25.ts'
-import { MCP_HEADERS, MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { openGetStream, type GetStream } from './get-stream.ts'
 import { post, type Post, type PostAnswer, type PostOptions } from './http-exchange.ts'
+import {
+  configuredHeaders,
+  messageHeaders,
+  requestHeaders,
+  sessionOf,
+  streamHeaders,
+  type HttpEndpoint,
+  type InForce,
+} from './http-headers.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
 import {
   saysSessionLost,
@@ -34,13 +40,6 @@ import { createIncoming } from './incoming.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkOptions, LinkRequest } from './link.ts'
 import { isBreak, resumeStream, type Marks } from './resume-stream.ts'
-
-export interface HttpEndpoint {
-  /** http or https, with path and query. */
-  readonly url: string
-  /** The operator's headers for this peer, for example Authorization. */
-  readonly headers: Readonly<Record<string, string>>
-}
 
 export interface HttpOptions extends LinkOptions {
   /** Default: a pool of our own to the origin. */
@@ -59,10 +58,6 @@ const BROKE_MS = 1_000
 const DOUBT_MS = 3_000
 /** How long, and how many at once, canceled calls of a session are listened to for a late answer. */
 const LATE = { ms: 60_000, most: 16 }
-
-/** Headers that belong to the message: configured ones must not override them. */
-const OWN_HEADERS =
-  /^(?:content-(?:type|length|encoding)|transfer-encoding|accept|host|connection|last-event-id|mcp-.*)$/i
 
 /** Opens a link; nothing is sent yet. @throws TypeError for a url that is none. */
 export function createHttpLink(
@@ -106,7 +101,7 @@ class HttpLink implements Link {
     this.#inbox = createInbox({
       listener,
       incoming: this.#incoming,
-      reply: async (message) => void (await this.#send(message, this.#headers('response'))),
+      reply: async (message) => void (await this.#send(message)),
       onStray: options.onStray,
       isModern: () => this.#agreement?.era === 'modern',
     })
@@ -174,7 +169,7 @@ class HttpLink implements Link {
   }
 
   async notify(method: string, params?: Uint8Array): Promise<void> {
-    const answer = await this.#send(encodeNotification(method, params), this.#headers(method))
+    const answer = await this.#send(encodeNotification(method, params))
     if (answer.status >= 300) throw this.#judge(answer)
   }
 
@@ -190,7 +185,7 @@ class HttpLink implements Link {
     if (this.#session !== undefined && this.#over === undefined) {
       this.#stream?.close()
       // Best effort: a server without an end to its sessions answers 405.
-      await this.#send(new Uint8Array(0), this.#headers('DELETE'), 'DELETE').catch(() => {})
+      await this.#send(new Uint8Array(0), 'DELETE').catch(() => {})
     }
     this.#finish(new LinkFailure('broken', false, 'the connection was closed'))
     if (!this.#ownsDispatcher) return
@@ -239,7 +234,7 @@ class HttpLink implements Link {
     try {
       const answer = await this.#carry(
         open,
-        { path: this.#path, headers: this.#requestHeaders(open.request), body, onSend },
+        { path: this.#path, headers: requestHeaders(this.#inForce(), open.request), body, onSend },
         marks,
       )
       if ('kind' in answer) return answer
@@ -273,7 +268,7 @@ class HttpLink implements Link {
     })
     try {
       const answer = await Promise.race([sending.answer, open.answered])
-      this.#keepSession(open.request, sending.headers())
+      if (open.request.method === 'initialize') this.#session = sessionOf(sending.headers())
       this.#lastHeardAt = performance.now()
       sending.release()
       return answer
@@ -327,11 +322,7 @@ class HttpLink implements Link {
     return {
       path: this.#path,
       method: 'GET',
-      headers: {
-        ...this.#headers('GET'),
-        accept: 'text/event-stream',
-        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-      },
+      headers: streamHeaders(this.#inForce(), lastEventId),
       body: new Uint8Array(0),
     }
   }
@@ -376,14 +367,10 @@ class HttpLink implements Link {
     if (saysSessionLost({ status: 200, body: answer.bytes }, [answer])) this.#finish(sessionLost())
   }
 
-  async #send(
-    body: Uint8Array,
-    headers: Readonly<Record<string, string>>,
-    method: 'POST' | 'DELETE' = 'POST',
-  ): Promise<PostAnswer> {
+  async #send(body: Uint8Array, method: 'POST' | 'DELETE' = 'POST'): Promise<PostAnswer> {
     const sending = post(this.#dispatcher, {
       path: this.#path,
-      headers,
+      headers: messageHeaders(this.#inForce()),
       body,
       method,
       maxBytes: this.#maxBytes,
@@ -399,36 +386,12 @@ class HttpLink implements Link {
     }
   }
 
-  #requestHeaders(request: LinkRequest): Record<string, string> {
-    const modern = (request.revision ?? this.#agreement?.revision) === MODERN_REVISION
-    const base = this.#headers(request.method, request.revision)
-    if (!modern) return base
-    const { method, name } = request
-    const body = {
-      protocolVersion: MODERN_REVISION,
-      method,
-      ...(name === undefined ? {} : { name }),
-    }
-    return { ...base, ...lowerCase(mirrorHeaders(body)), ...lowerCase(request.paramHeaders ?? {}) }
-  }
-
-  #headers(method: string, revision = this.#agreement?.revision): Record<string, string> {
-    const session = this.#session
-    // Before a session revision is agreed on the header would claim what nobody said.
-    const named = revision !== undefined && method !== 'initialize'
+  #inForce(): InForce {
     return {
-      ...this.#configured,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...(named ? { [MCP_HEADERS.protocolVersion.toLowerCase()]: revision } : {}),
-      ...(session === undefined ? {} : { [SESSION_HEADER.toLowerCase()]: session }),
+      configured: this.#configured,
+      revision: this.#agreement?.revision,
+      session: this.#session,
     }
-  }
-
-  #keepSession(request: LinkRequest, headers: PostAnswer['headers']): void {
-    const session = headers[SESSION_HEADER.toLowerCase()]
-    if (request.method !== 'initialize' || typeof session !== 'string') return
-    if (/^[\x21-\x7e]{1,1024}$/.test(session)) this.#session = session
   }
 
   /** 307 and 308 within the origin keep the method; anything else is the operator's to decide. */
@@ -458,15 +421,6 @@ class HttpLink implements Link {
   }
 }
 
-/** The operator's, by lower-case name, without those that belong to the message. */
-export function configuredHeaders({ headers }: HttpEndpoint): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(headers)
-      .filter(([name]) => !OWN_HEADERS.test(name))
-      .map(([name, value]) => [name.toLowerCase(), value]),
-  )
-}
-
 /** A pool to one origin in which nothing is given up by time. */
 export function createPool(origin: string): Pool {
   return new Pool(origin, {
@@ -477,10 +431,4 @@ export function createPool(origin: string): Pool {
     bodyTimeout: 0,
     connectTimeout: 10_000,
   })
-}
-
-function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  )
 }

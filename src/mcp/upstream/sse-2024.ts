@@ -17,8 +17,9 @@ import {
   type RpcResult,
 } from '../wire/json-rpc.ts'
 import { encodeJson } from '../wire/spans.ts'
-import { configuredHeaders, createPool, type HttpEndpoint, type HttpOptions } from './http.ts'
+import { createPool, type HttpOptions } from './http.ts'
 import { post, type Post, type PostAnswer } from './http-exchange.ts'
+import { configuredHeaders, type HttpEndpoint } from './http-headers.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
 import {
   saysSessionLost,
