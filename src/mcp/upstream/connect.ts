@@ -2,9 +2,8 @@
  * Which era a server speaks: asks once with `server/discover`, which has no effects, and falls back
  * to `initialize`. Never opens with anything that could act.
  *
- * What shows a modern server is its discover result or an error code that only 2026-07-28 has;
- * everything else, silence included, means an older one. The fallback hangs on no single code. What an
- * earlier connection found is assumed; where the server shows that it is not so, it is asked once more.
+ * What an earlier connection found is assumed; where the server shows that it is not so, it is asked
+ * once more. Silence and everything that is not of 2026-07-28 means an older server.
  *
  * @source MCP 2026-07-28, basic, versioning and backward compatibility; 2025-11-25, lifecycle.
  */

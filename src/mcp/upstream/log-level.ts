@@ -24,7 +24,7 @@ export interface LogLevel {
    * @param wanted anything else than a level wants none, and tells the server nothing.
    * @returns resolves when the server was told, or would not hear; and the call's end.
    */
-  want(wanted: string | undefined): { readonly told: Promise<void>; end(): void }
+  want(wanted: string): { readonly told: Promise<void>; end(): void }
 }
 
 /** Makes the keeper of one session's level. @param tell sends `logging/setLevel`; may reject. */

@@ -63,7 +63,7 @@ export async function sendCall(
     wishes.logLevel,
   )
   try {
-    await begun.ready
+    if (begun.ready !== undefined) await begun.ready
     return await requestCall(world, session, sending, {
       begun,
       progress: wishes.progress,
@@ -110,7 +110,7 @@ async function requestCall(
       stop.alive()
       return events.push(notification, facts.revision)
     },
-    onRequest: more.begun.onRequest,
+    ...(more.begun.onRequest === undefined ? {} : { onRequest: more.begun.onRequest }),
     ...(late === undefined ? {} : { onLate: (answered) => late(judgeAnswer(answered, asked)) }),
   })
   const answer = await request.catch((error: unknown) => {

@@ -19,9 +19,10 @@ export interface Session extends Connected {
 
 /** A call that is open on a session. */
 export interface Begun {
-  /** Resolves when the server knows the log level. Never rejects. */
-  readonly ready: Promise<void>
-  readonly onRequest: AnswerRequest
+  /** Resolves when the server knows the log level; left out when it need not. Never rejects. */
+  readonly ready?: Promise<void>
+  /** Left out where a server cannot ask in mid-call. */
+  readonly onRequest?: AnswerRequest
   end(): void
 }
 
@@ -55,14 +56,14 @@ export function createSession(
     declared,
     begin(call, logLevel) {
       open += 1
-      const asked = asks.open(call)
-      const wanted = level.want(logs ? logLevel : undefined)
+      const asked = facts.era === 'legacy' ? asks.open(call) : undefined
+      const wanted = logs && logLevel !== undefined ? level.want(logLevel) : undefined
       return {
-        ready: wanted.told,
-        onRequest: asked.onRequest,
+        ...(wanted === undefined ? {} : { ready: wanted.told }),
+        ...(asked === undefined ? {} : { onRequest: asked.onRequest }),
         end() {
-          asked.end()
-          wanted.end()
+          asked?.end()
+          wanted?.end()
           open -= 1
           closeWhenIdle()
         },
