@@ -26,6 +26,7 @@ import { createProcessVerbs } from '../admin/process.ts'
 import { createRecordVerbs } from '../admin/record.ts'
 import type { HostParts } from '../admin/parts.ts'
 import { createArgumentCheck } from '../checks/argument-check.ts'
+import { checkResults, createResultCheck } from '../checks/result-check.ts'
 import type { Config } from '../config/config.ts'
 import { createPolicy } from '../policy/policy.ts'
 import { serveHostOverStdio } from '../serve-stdio.ts'
@@ -256,7 +257,13 @@ function createCore(
   peers: readonly Peer[],
   policy: HostParts['policy'],
 ): Core {
-  const byName = new Map(peers.map((peer) => [peer.name, peer]))
+  const checkResult = createResultCheck((route) => catalogue.definitionOf(route)?.definition)
+  const upstreams = new Map(
+    peers.map(({ name, protocol, upstream }) => [
+      name,
+      protocol === 'mcp' ? checkResults(upstream, checkResult) : upstream,
+    ]),
+  )
   const hostJudge = (peer: string): HostJudge | undefined => judges?.[peer]
   const ports: DispatchPorts = {
     policy,
@@ -270,7 +277,7 @@ function createCore(
       commandFor: (id) => `comity approve ${id} -c ${shellWord(config.file)}`,
     },
     digest,
-    upstreamOf: (peer) => byName.get(peer)?.upstream,
+    upstreamOf: (peer) => upstreams.get(peer),
     ledger: store.ledger,
     tasks: store.tasks,
     translator,

@@ -19,6 +19,7 @@ import {
   sliceOf,
 } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type ErrorAnswer } from './answer.ts'
+import { isObject } from './request-meta.ts'
 import type { Visit } from './visit.ts'
 
 /** Key of our object in a result's `_meta`. */
@@ -141,7 +142,9 @@ function sayFailed(outcome: Failed): string {
     outcome.code === 'approval_required' && outcome.approvalId !== undefined
       ? `comity approve ${outcome.approvalId}`
       : undefined
-  const theirs = outcome.native === undefined ? undefined : peerMessage(outcome.native.bytes)
+  const { native } = outcome
+  const theirs =
+    native === undefined ? undefined : (peerMessage(native.bytes) ?? contentText(native.bytes))
   return [
     outcome.detail,
     // Core's words name the command already; the line is ours to guarantee.
@@ -188,6 +191,17 @@ function peerMessage(bytes: Uint8Array): string | undefined {
   const members = scanObject(bytes, undefined, { allowDuplicates: true })
   const message = findMember(members, 'message')
   return message?.type === 'string' ? readString(bytes, message.value).slice(0, 2000) : undefined
+}
+
+/** The text of a result that was not taken as one: what the peer did say is not withheld. */
+function contentText(bytes: Uint8Array): string | undefined {
+  const result = readValue(bytes)
+  const content = isObject(result) ? result['content'] : undefined
+  if (!Array.isArray(content)) return undefined
+  const texts = content.flatMap((block: unknown) =>
+    isObject(block) && typeof block['text'] === 'string' ? [block['text']] : [],
+  )
+  return texts.length === 0 ? undefined : texts.join('\n')
 }
 
 /** A peer's words, marked as such and bounded. */
