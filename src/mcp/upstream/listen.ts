@@ -48,6 +48,8 @@ const LISTS = [
 
 /** Several wishes in a burst are one. */
 const SETTLE_MS = 20
+/** How long a server may take to acknowledge. */
+const ACKNOWLEDGE_MS = 15_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 60_000
 /** A subscription that stood this long has paid for the failures before it. */
@@ -109,7 +111,10 @@ class KeptListen implements Listen {
       this.#acknowledge(notification)
       return true
     }
-    if (method !== MODERN_NOTIFICATIONS.cancelled) return false
+    if (method !== MODERN_NOTIFICATIONS.cancelled) {
+      this.#noticeUse(notification)
+      return false
+    }
     // A server may end a subscription this way; the answer need not come as well.
     const canceled = this.#open.get(memberText(notification, ['requestId']) ?? '')
     canceled?.stop.abort()
@@ -137,6 +142,8 @@ class KeptListen implements Listen {
     if (this.#closing.signal.aborted || this.#connected.facts.era !== 'modern') return
     const newest = this.#newest()
     if (newest !== undefined && isSame(newest.filter, this.#wanted)) return
+    // One replacement at a time: what is wanted by then is asked for once it is acknowledged.
+    if (newest !== undefined && newest.honoured === undefined) return
     if (Object.keys(this.#wanted).length > 0) return void this.#listen(this.#wanted)
     for (const subscription of this.#open.values()) replace(subscription)
   }
@@ -151,7 +158,12 @@ class KeptListen implements Listen {
     }
     this.#open.set(String(subscription.id), subscription)
     const since = performance.now()
+    const late = setTimeout(() => {
+      if (subscription.honoured === undefined) subscription.stop.abort()
+    }, ACKNOWLEDGE_MS)
+    late.unref()
     const ended = await this.#send(subscription)
+    clearTimeout(late)
     this.#open.delete(String(subscription.id))
     if (this.#closing.signal.aborted || subscription.replaced) return
     const stood = subscription.honoured !== undefined
@@ -196,13 +208,26 @@ class KeptListen implements Listen {
     const id = subscriptionIdOf(notification)
     const subscription = id === undefined ? this.#newest() : this.#open.get(id)
     if (subscription === undefined || subscription.honoured !== undefined) return
-    subscription.honoured = honouredOf(notification, subscription.filter)
+    this.#stands(subscription, honouredOf(notification, subscription.filter))
+  }
+
+  /** It is in force: those before it have no use any more. */
+  #stands(subscription: Subscription, honoured: Filter): void {
+    subscription.honoured = honoured
     for (const other of this.#open.values()) {
       if (other.id < subscription.id) replace(other)
     }
     const gap = this.#gap
     this.#gap = 'none'
     if (gap !== 'none') this.#deps.onGap()
+    this.#apply()
+  }
+
+  /** What comes on a subscription shows that it stands, though nothing was said of what it brings. */
+  #noticeUse(notification: RpcNotification): void {
+    const newest = this.#newest()
+    if (newest === undefined || newest.honoured !== undefined) return
+    if (subscriptionIdOf(notification) === String(newest.id)) this.#stands(newest, {})
   }
 
   #tellGap(): void {

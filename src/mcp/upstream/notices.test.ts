@@ -144,6 +144,30 @@ describe('the subscription of a modern server', () => {
     expect(seen).toEqual(['2 b://2/below', '1 b://1'])
   })
 
+  test('is replaced once at a time: what is wanted meanwhile is asked for afterwards', async () => {
+    const { url, all } = await listening((one) => {
+      if (all.length !== 2) acknowledge(one)
+    })
+    const peer = openPeer(http(url))
+    await peer.listing()
+    await until('it listens', () => all.length === 1)
+    const seen: string[] = []
+    peer.watch('b://1', (uri) => seen.push(uri))
+    await until('it listens anew', () => all.length === 2)
+    peer.watch('b://2', (uri) => seen.push(uri))
+    peer.watch('b://3', () => {})()
+    await makeCall(peer, 'pay')
+    expect(all.length).toBe(2)
+    // Nothing was acknowledged, but it brings what was asked for.
+    say(all[1]!, 'resources/updated', { uri: 'b://1' })
+    await until('it listens to all', () => all.length === 3)
+    expect(all[2]!.message.params!.notifications).toMatchObject({
+      resourceSubscriptions: ['b://1', 'b://2'],
+    })
+    await until('only the last is open', () => all[0]!.closed && all[1]!.closed)
+    expect([all[2]!.closed, seen]).toEqual([false, ['b://1']])
+  })
+
   test('is opened again after it ended, and everything counts as changed then', async () => {
     const { url, all } = await listening((one) => acknowledge(one))
     const peer = openPeer(http(url))
