@@ -28,12 +28,13 @@ export interface OpenExchange {
 /** @param deadlineAt epoch milliseconds; @param now the same clock. */
 export function openExchange(visit: Visit, deadlineAt: number, now: number): OpenExchange {
   const controller = new AbortController()
-  const over = new AbortController()
   let reason: StopReason | undefined
   let closed = false
   /** Whose request it is now. */
   let present: Visit | undefined
   let isParked = false
+  /** Takes back who wanted to know that the caller is gone. */
+  let forget: (() => void)[] = []
   const stop = (why: StopReason): void => {
     if (closed || reason !== undefined) return
     reason = why
@@ -59,7 +60,10 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
       onGone: (listener) => {
         const { caller, era } = visit
         if (era === 'modern') return
-        caller.gone.addEventListener('abort', listener, { once: true, signal: over.signal })
+        if (!closed) {
+          caller.gone.addEventListener('abort', listener, { once: true })
+          forget.push(() => caller.gone.removeEventListener('abort', listener))
+        }
         if (caller.gone.aborted) listener()
       },
       stopReason: () => {
@@ -83,7 +87,8 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
     hold: deadline.hold,
     close: () => {
       closed = true
-      over.abort()
+      for (const one of forget) one()
+      forget = []
       deadline.stop()
       leave()
     },

@@ -34,12 +34,11 @@ export function readBody(
         message: `nothing arrived for ${limits.bodyIdleMs} ms`,
         headers: { connection: 'close' },
       })
-    let idle = setTimeout(silent, limits.bodyIdleMs)
+    const idle = setTimeout(silent, limits.bodyIdleMs)
     const take = (chunk: Buffer): void => {
       size += chunk.length
       if (size > limits.maxMessageBytes) return finish(tooLarge)
-      clearTimeout(idle)
-      idle = setTimeout(silent, limits.bodyIdleMs)
+      idle.refresh()
       chunks.push(chunk)
     }
     request.on('data', take)

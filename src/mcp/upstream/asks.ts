@@ -49,7 +49,9 @@ const REJECTED = -1
 const FIRST_WITH = { elicitation: '2025-06-18', url: '2025-11-25' } as const
 
 interface Held extends OpenCall {
-  readonly ended: AbortController
+  /** Made for the first question: most calls are asked nothing. */
+  ended?: AbortController
+  isOver: boolean
   atOnce: number
   inAll: number
 }
@@ -75,14 +77,15 @@ export function createAsks(may: MayAsk): Asks {
 
   return {
     open(call) {
-      const held: Held = { ...call, ended: new AbortController(), atOnce: 0, inAll: 0 }
+      const held: Held = { ...call, isOver: false, atOnce: 0, inAll: 0 }
       open.add(held)
       return {
         onRequest: (request, withdrawn) =>
           answer(request, withdrawn, () => ({ held, attributed: false })),
         end() {
           open.delete(held)
-          held.ended.abort()
+          held.isOver = true
+          held.ended?.abort()
         },
       }
     },
@@ -128,12 +131,18 @@ async function askOwner(
   const goOn = held.hold()
   try {
     const question = { ...asked, key, ...(attributed ? { attributed } : {}) }
-    const over = AbortSignal.any([withdrawn, held.ended.signal])
+    const over = AbortSignal.any([withdrawn, endOf(held)])
     return replyOf(asked.kind, await exchange.ask(question, over))
   } finally {
     held.atOnce -= 1
     goOn()
   }
+}
+
+function endOf(held: Held): AbortSignal {
+  if (held.isOver) return AbortSignal.abort()
+  held.ended ??= new AbortController()
+  return held.ended.signal
 }
 
 /** Asked while no call runs, or while nothing says whose of several principals' it is. */

@@ -80,12 +80,13 @@ export function post(dispatcher: Dispatcher, options: PostOptions): Post {
 class HttpExchange implements Dispatcher.DispatchHandler, Post {
   readonly answer: Promise<PostAnswer>
   readonly #options: PostOptions
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   readonly #chunks: Uint8Array[] = []
   #resolve: (answer: PostAnswer) => void = () => {}
   #reject: (failure: LinkFailure) => void = () => {}
   #controller: Dispatcher.DispatchController | undefined
   #parser: EventSourceParser | undefined
+  /** Made when events come: most answers are one body. */
+  #decoder: TextDecoder | undefined
   #status = 0
   #headers: PostAnswer['headers'] = {}
   #size = 0
@@ -167,11 +168,12 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     }
     if (this.#done !== undefined) return
     this.#done = true
+    const [only] = this.#chunks
     this.#resolve({
       status: this.#status,
       headers: this.#headers,
       streamed: this.#parser !== undefined,
-      body: Buffer.concat(this.#chunks),
+      body: only !== undefined && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks),
     })
   }
 
@@ -201,6 +203,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
   #feed(parser: EventSourceParser, chunk: Uint8Array, stream: boolean): void {
     let text: string
     try {
+      this.#decoder ??= new TextDecoder('utf-8', { fatal: true })
       text = this.#decoder.decode(chunk, { stream })
     } catch {
       return this.abort(new LinkFailure('unreadable', true, 'the event stream is not valid UTF-8'))
