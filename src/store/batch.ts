@@ -11,6 +11,7 @@ import { answerApproval, requestApproval } from './apply/approvals.ts'
 import { flushCallRows } from './apply/call-row.ts'
 import { commitTask } from './apply/commit-task.ts'
 import { forgetVerdict, writeVerdict } from './apply/era-verdicts.ts'
+import { writeListing } from './apply/kept-listings.ts'
 import { claimEffects, releaseEffect } from './apply/leases.ts'
 import { openCall, refuseCall } from './apply/open-call.ts'
 import { acceptPin, forgetChange, recordChange } from './apply/pins.ts'
@@ -117,6 +118,8 @@ function applyCommand(writer: Writer, command: Command): unknown {
       return forgetChange(writer, command.pin)
     case 'session_save':
       return saveSession(writer, command.session)
+    case 'listing_write':
+      return writeListing(writer, command.peer, command.listing)
     case 'verdict_write':
       return writeVerdict(writer, command.endpoint, command.verdict)
     case 'verdict_forget':

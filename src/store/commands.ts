@@ -5,6 +5,7 @@
  * when the command was made: the worker has no clock of its own.
  */
 import type { EraVerdict } from '../core/ports/era-verdicts.ts'
+import type { KeptPeer, ListingToKeep } from '../core/ports/kept-listings.ts'
 import type { KeptSession } from '../core/ports/sessions.ts'
 import type { EntryKind } from '../core/words/entry.ts'
 import type { ComityErrorCode } from '../core/words/errors.ts'
@@ -195,6 +196,7 @@ export type Intent =
   | { readonly do: 'session_save'; readonly session: KeptSession }
   | { readonly do: 'session_touch'; readonly id: string; readonly lastUsedAt: number }
   | { readonly do: 'session_remove'; readonly ids: readonly string[] }
+  | { readonly do: 'listing_write'; readonly peer: KeptPeer; readonly listing: ListingToKeep }
   | { readonly do: 'verdict_write'; readonly endpoint: string; readonly verdict: EraVerdict }
   | { readonly do: 'verdict_forget'; readonly endpoint: string }
   | { readonly do: 'recover' }

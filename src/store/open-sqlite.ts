@@ -13,6 +13,7 @@ import { expectPresent } from './check-store.ts'
 import type { CheckpointPace } from './checkpoint-keeper.ts'
 import { type Committer, startWriter } from './commit.ts'
 import { createEraVerdicts } from './era-verdicts.ts'
+import { createKeptListings } from './kept-listings.ts'
 import { createLedger } from './ledger.ts'
 import { loadPins } from './load-pins.ts'
 import { lockStore, type StoreLock } from './lock.ts'
@@ -131,6 +132,7 @@ function assemble(
     pins,
     sessions: createSessionStore(parts),
     verdicts: createEraVerdicts(parts),
+    listings: createKeptListings(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {
       await committer.submit({ do: 'settle_by_hand', callId, ...word })

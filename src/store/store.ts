@@ -2,6 +2,7 @@
 import type { Approvals } from '../core/ports/checks.ts'
 import type { Ledger } from '../core/ports/ledger.ts'
 import type { EraVerdicts } from '../core/ports/era-verdicts.ts'
+import type { KeptListings } from '../core/ports/kept-listings.ts'
 import type { SessionStore } from '../core/ports/sessions.ts'
 import type { Tasks } from '../core/ports/tasks.ts'
 import type { Approval } from '../core/words/approval.ts'
@@ -137,6 +138,8 @@ export interface Store extends Records {
   readonly sessions: SessionStore
   /** What peers were found to speak. */
   readonly verdicts: EraVerdicts
+  /** What peers offered when they were last listed. */
+  readonly listings: KeptListings
   /** Calls back with the ids of tasks that changed, after the commit. @returns the way to stop. */
   onTasksChanged(listener: (taskIds: readonly string[]) => void): () => void
   /** A person says what became of a call. @throws ComityError `not_found`, or `conflict` when the call is not unsettled. */

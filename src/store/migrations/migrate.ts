@@ -8,6 +8,7 @@ import { APPROVALS_BY_PRINCIPAL } from './0003-approvals-by-principal.ts'
 import { SESSIONS } from './0004-sessions.ts'
 import { ERA_VERDICTS } from './0005-era-verdicts.ts'
 import { CHECKPOINTS } from './0006-checkpoints.ts'
+import { KEPT_LISTINGS } from './0007-kept-listings.ts'
 
 /** In order; position + 1 is the number. Never edit one that was released. */
 const MIGRATIONS: readonly string[] = [
@@ -17,6 +18,7 @@ const MIGRATIONS: readonly string[] = [
   SESSIONS,
   ERA_VERDICTS,
   CHECKPOINTS,
+  KEPT_LISTINGS,
 ]
 
 /** Marks the file as ours in its header: "comi". */
