@@ -20,6 +20,8 @@ import type { AnswerRequest, ReplyToServer } from './link.ts'
 
 /** Open at once on one link. What asks beyond that is refused, so that it cannot fill our memory. */
 const MOST_OPEN = 64
+/** Pings and refusals on their way at once. A server that takes none of them gets no more. */
+const MOST_ON_THE_WAY = 64
 /** Largest request, bytes. */
 const MOST_BYTES = 4 * 1024 * 1024
 
@@ -38,6 +40,15 @@ export type Reply = (message: Uint8Array) => void | Promise<void>
 /** Makes the keeper of one link's incoming requests. */
 export function createIncoming(): Incoming {
   const open = new Map<string, AbortController>()
+  let onTheWay = 0
+
+  const sendBounded = (reply: Reply, message: Uint8Array): void => {
+    if (onTheWay >= MOST_ON_THE_WAY) return
+    const sent = send(reply, message)
+    if (sent === undefined) return
+    onTheWay += 1
+    void sent.finally(() => (onTheWay -= 1))
+  }
 
   const run = async (request: RpcRequest, answer: AnswerRequest, reply: Reply): Promise<void> => {
     const key = idKey(request.id)
@@ -57,11 +68,11 @@ export function createIncoming(): Incoming {
   return {
     take(request, answer, reply) {
       const { id, method, bytes } = request
-      if (method === 'ping') return void send(reply, encodeResult(id, encodeJson({})))
-      if (answer === undefined) return void send(reply, notDeclared(id, method))
+      if (method === 'ping') return sendBounded(reply, encodeResult(id, encodeJson({})))
+      if (answer === undefined) return sendBounded(reply, notDeclared(id, method))
       const problem = problemOf(open, id, bytes.length)
       if (problem !== undefined) {
-        return void send(reply, refusal(id, RPC_ERRORS.invalidRequest, problem))
+        return sendBounded(reply, refusal(id, RPC_ERRORS.invalidRequest, problem))
       }
       void run(request, answer, reply)
     },
@@ -99,11 +110,13 @@ function refusal(id: RpcId, code: number, message: string): Uint8Array {
   return encodeError(id, { code, message })
 }
 
-async function send(reply: Reply, message: Uint8Array): Promise<void> {
+/** @returns undefined when it has left already. A link that broke says so by its end. */
+function send(reply: Reply, message: Uint8Array): Promise<void> | undefined {
   try {
-    await reply(message)
+    const sent = reply(message)
+    return sent instanceof Promise ? sent.catch(() => undefined) : undefined
   } catch {
-    // The link says by its end that it broke.
+    return undefined
   }
 }
 
