@@ -6,6 +6,7 @@
  *
  * @source MCP 2025-11-25, transports, Streamable HTTP, resumability and redelivery; SEP-1699 (priming events, polling)
  */
+import { setImmediate } from 'node:timers/promises'
 import { oneLine } from './http-answer.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
@@ -144,7 +145,8 @@ export class EventStream {
     this.#parts.budget.add(frame.length)
     const wait = this.#pump()
     this.#makeRoom()
-    return wait
+    // A peer that goes on at once while nobody listens would keep a caller that comes back from ever being heard.
+    return this.#carrier === undefined && !this.#finished ? setImmediate() : wait
   }
 
   #pump(): Promise<void> | undefined {

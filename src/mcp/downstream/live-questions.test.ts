@@ -229,6 +229,13 @@ describe('answers', () => {
     expect(told((await events.next()).message)).toMatchObject({ action: 'decline' })
   })
 
+  test('one that is too large is none', async () => {
+    const { events, answer } = await asked({ limits: { maxAnswerBytes: 100 } })
+    expect((await answer({ ...ACCEPT, more: 'x'.repeat(100) })).status).toBe(400)
+
+    expect(told((await events.next()).message)).toMatchObject({ action: 'decline' })
+  })
+
   test('one that does not come in time is a cancel, and the caller is told so', async () => {
     const { events, id } = await asked({ limits: { questionMs: 50 } })
     const [withdrawal, result] = [await events.next(), await events.next()]

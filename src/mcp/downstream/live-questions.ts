@@ -23,6 +23,7 @@ import { mcpNative } from '../wire/native.ts'
 import { LEGACY_NOTIFICATIONS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
 import { encodeJson, findMember, readString, scanObject, sliceOf } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
+import type { DoorLimits } from './options.ts'
 import { canSampleTools, type SessionTerms } from './session-terms.ts'
 
 /** The method that each kind of question is asked by. */
@@ -64,10 +65,7 @@ interface Open {
   readonly resolve: (answer: Omit<Answer, 'key'>) => void
 }
 
-export interface QuestionBounds {
-  readonly questionMs: number
-  readonly maxOpenQuestions: number
-}
+export type QuestionBounds = Pick<DoorLimits, 'questionMs' | 'maxOpenQuestions' | 'maxAnswerBytes'>
 
 export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds): LiveQuestions {
   const waiting = new Map<string, Open>()
@@ -128,7 +126,8 @@ export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds)
         return undefined
       }
       waiting.delete(key)
-      const read = message.kind === 'error' ? declined(message) : readAnswer(terms, open, message)
+      const read =
+        message.kind === 'error' ? declined(message) : readAnswer({ terms, bounds }, open, message)
       open.resolve(read.answer)
       return read.fault
     },
@@ -193,8 +192,16 @@ function declined({ message }: RpcError): Read {
   return { answer: { action: 'decline', text: message.slice(0, MAX_TEXT) } }
 }
 
-function readAnswer(terms: SessionTerms, { kind }: Open, { bytes, result }: RpcResult): Read {
+function readAnswer(
+  { terms, bounds }: { readonly terms: SessionTerms; readonly bounds: QuestionBounds },
+  { kind }: Open,
+  { bytes, result }: RpcResult,
+): Read {
   const refuse = (fault: string): Read => ({ answer: { action: 'decline', text: fault }, fault })
+  const size = result.value.end - result.value.start
+  if (size > bounds.maxAnswerBytes) {
+    return refuse(`an answer may have ${bounds.maxAnswerBytes} bytes, this one has ${size}`)
+  }
   if (result.type !== 'object') return refuse('the result of a question must be an object')
   try {
     checkStrict(bytes, result.value)

@@ -89,6 +89,8 @@ export interface DoorLimits {
   readonly maxSessions: number
   /** Questions that one session may have to answer at once. Default 64. */
   readonly maxOpenQuestions: number
+  /** One answer to a question, bytes. Default 16 MiB. */
+  readonly maxAnswerBytes: number
   /** Resources that one session may be subscribed to. Default 1000. */
   readonly maxSubscriptions: number
   /** Between a change of the lists and its notification, milliseconds: changes in between are told once. Default 100 ms. */
@@ -167,6 +169,7 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxListenersEach: 64,
   maxSessions: 1000,
   maxOpenQuestions: 64,
+  maxAnswerBytes: 16 * 1024 * 1024,
   maxSubscriptions: 1000,
   coalesceMs: 100,
   maxBatch: 50,
@@ -199,7 +202,7 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
     limits,
     report,
     annotations: new Map(),
-    parked: createParkedCalls(limits, report, bearsQuestion),
+    parked: createParkedCalls(limits, report, bearsQuestion, leaving.signal),
     listeners: createPlaces(limits.maxListeners, limits.maxListenersEach),
     leaving: leaving.signal,
     leave: () => leaving.abort('shutdown'),

@@ -17,6 +17,7 @@ function open(maxSessions: number, store: SessionStore = createMemorySessions())
     sessionIdleMs: 1000,
     questionMs: 1000,
     maxOpenQuestions: 8,
+    maxAnswerBytes: 1024,
     maxReplayBytes: 1024,
     replayMs: 1000,
   }
@@ -114,4 +115,23 @@ test('one that is opened through another door of the same store is found, and no
   removing.resolve()
   await ended
   expect(await one.find(session.id, 'alice')).toBeUndefined()
+})
+
+test('rows that this version cannot read are no sessions, and go', async () => {
+  const store = createMemorySessions()
+  const kept = await open(10, store).begin('alice')
+  const texts = [
+    '',
+    '[]',
+    '{"revision":"2031-01-01","capabilities":{}}',
+    '{"revision":"2025-11-25"}',
+  ]
+  for (const [index, terms] of texts.entries()) {
+    await store.save({ id: `odd ${index}`, principal: 'alice', terms, lastUsedAt: 0 })
+  }
+  const after = open(10, store)
+
+  expect(await after.find('odd 0', 'alice')).toBeUndefined()
+  expect(await after.isThere(kept)).toBe(true)
+  expect((await store.list()).map(({ id }) => id)).toEqual([kept.id])
 })
