@@ -21,7 +21,7 @@ import type { Door } from './options.ts'
 import { answerOutcome, readableAnswer } from './outcome.ts'
 import type { ParkedCall } from './parked.ts'
 import { urlsToOpen } from './url-required.ts'
-import { doorOf, paramBytes, type Visit } from './visit.ts'
+import { doorOf, type Visit } from './visit.ts'
 
 /** @param args what policy and schema look at, already checked strictly. */
 export async function placeCall(
@@ -184,7 +184,7 @@ export function createCall(
     route,
     principal: visit.principal,
     operation,
-    native: mcpNative(paramsFor(visit), visit.revision),
+    native: mcpNative(params, visit.revision),
     arguments: args,
     door: doorOf(visit),
     requestId: visit.request.id.value,
@@ -194,17 +194,6 @@ export function createCall(
     ...(meta.insist === undefined ? {} : { insist: meta.insist }),
     ...(meta.modelCallId === undefined ? {} : { modelCallId: meta.modelCallId }),
   }
-}
-
-/** What goes on of the caller's params: nothing of rounds, no trace value that is none. */
-function paramsFor(visit: Visit): Uint8Array {
-  const { era, meta, params } = visit
-  const own = meta.hasUnsoundTrace === true ? paramBytes(visit, '_meta') : undefined
-  if (era === 'legacy' && own === undefined) return params
-  return setMembers(params, undefined, {
-    ...(era === 'modern' ? ROUND_MEMBERS : {}),
-    ...(own === undefined ? {} : { _meta: dropUnsoundTrace(own) }),
-  })
 }
 
 function reportLinks(door: Door, visit: Visit, route: Route, answer: Answer): void {
