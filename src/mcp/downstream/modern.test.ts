@@ -346,9 +346,16 @@ describe('what goes along', () => {
     }
     const { url, house } = await open([tool])
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-    const capabilities = { elicitation: {}, roots: {} }
+    const apps = { mimeTypes: ['text/html;profile=mcp-app'] }
+    const capabilities = {
+      elicitation: {},
+      roots: {},
+      extensions: { 'io.modelcontextprotocol/ui': apps, 'x.example/own': {} },
+    }
     const _meta = modernMeta({
       traceparent,
+      tracestate: 'is none',
+      own: 1,
       'comity/insist': 'call-7',
       [`${META}/clientCapabilities`]: capabilities,
     })
@@ -362,7 +369,12 @@ describe('what goes along', () => {
       insist: 'call-7',
       principal: { id: 'local' },
     })
-    expect(can).toEqual([{ form: true, url: false, sampling: false, roots: true }])
+    // What is no W3C value travels no further; extensions that are not carried through are not declared on.
+    const sent = dig(house.calls[0]?.native.value(), '_meta')
+    expect(sent).toMatchObject({ traceparent, own: 1 })
+    expect(sent).not.toHaveProperty('tracestate')
+    const extensions = { 'io.modelcontextprotocol/ui': apps }
+    expect(can).toEqual([{ form: true, url: false, sampling: false, roots: true, extensions }])
   })
 
   test('logs come only to a caller that asks, from its level on', async () => {

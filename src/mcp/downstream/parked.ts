@@ -69,19 +69,26 @@ type ParkedLimits = Pick<DoorLimits, 'questionMs' | 'maxParked' | 'maxParkedEach
 /**
  * @param report told of calls that threw while nobody waited.
  * @param bears whether the one who waits can be asked this; kinds that its call does not declare are told apart before.
+ * @param leaving aborted when nobody can be asked here any more.
  */
 export function createParkedCalls<Asker>(
   limits: ParkedLimits,
   report: (fault: unknown) => void,
   bears: (asker: Asker, question: Question) => boolean,
+  leaving?: AbortSignal,
 ): ParkedCalls<Asker> {
   const kept = new Map<string, Parked<Asker>>()
+  leaving?.addEventListener('abort', () => {
+    // Nobody will come back here: peers hear so while there is time to settle what they say then.
+    for (const call of kept.values()) call.cancelAll()
+  })
   const told = new Set<string>()
   const room: Room<Asker> = {
     limits,
     report,
     bears,
-    admit: (call) => kept.has(call.id) || makeRoom(kept, limits, call),
+    admit: (call) =>
+      leaving?.aborted !== true && (kept.has(call.id) || makeRoom(kept, limits, call)),
     forget: (call, why) => {
       if (!kept.delete(call.id) || why === 'lost') return
       told.add(call.id)
@@ -165,7 +172,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
       ask: (question, withdrawn) => this.#ask(question, withdrawn),
     }
     // Whoever has to stop waits for nobody's answer.
-    exchange.signal.addEventListener('abort', () => this.#cancelAll(), { once: true })
+    exchange.signal.addEventListener('abort', () => this.cancelAll(), { once: true })
     void work(exchange).then(
       (dispatched) => this.#over({ dispatched }),
       (fault: unknown) => this.#over({ fault }),
@@ -253,7 +260,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
     this.#end = end
     clearTimeout(this.#gathering)
     this.#opened.close()
-    this.#cancelAll()
+    this.cancelAll()
     if (this.#listener !== undefined) return this.#tell(end)
     if ('fault' in end) this.#room.report(end.fault)
     // Nobody waits: kept for a retry, for a while.
@@ -266,7 +273,8 @@ class Parked<Asker> implements ParkedCall<Asker> {
     listener?.(what)
   }
 
-  #cancelAll(): void {
+  /** Whatever is asked is answered with cancel. */
+  cancelAll(): void {
     for (const { question, answer } of this.#waiting.values())
       answer({ key: question.key, action: 'cancel' })
   }

@@ -11,6 +11,7 @@ import { riskOf } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
 import { mcpNative } from '../wire/native.ts'
 import { changeMembers } from '../wire/spans.ts'
+import { dropUnsoundTrace } from '../wire/trace-context.ts'
 import { badParams, type Answer } from './answer.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
 import { openEnvelope, readUnasked, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
@@ -21,7 +22,7 @@ import type { Door } from './options.ts'
 import { answerOutcome, readableAnswer } from './outcome.ts'
 import type { ParkedCall } from './parked.ts'
 import { urlsToOpen } from './url-required.ts'
-import { doorOf, type Visit } from './visit.ts'
+import { doorOf, paramBytes, type Visit } from './visit.ts'
 
 /** @param args what policy and schema look at, already checked strictly. */
 export async function placeCall(
@@ -178,13 +179,11 @@ export function createCall(
   continuation?: Continuation,
 ): NewCall {
   const { meta } = visit
-  const modern = visit.era === 'modern'
-  const params = modern ? changeMembers(visit.params, visit.members, ROUND_MEMBERS) : visit.params
   return {
     route,
     principal: visit.principal,
     operation,
-    native: mcpNative(params, visit.revision),
+    native: mcpNative(paramsFor(visit), visit.revision),
     arguments: args,
     door: doorOf(visit),
     requestId: visit.request.id.value,
@@ -194,6 +193,17 @@ export function createCall(
     ...(meta.insist === undefined ? {} : { insist: meta.insist }),
     ...(meta.modelCallId === undefined ? {} : { modelCallId: meta.modelCallId }),
   }
+}
+
+/** What goes on of the caller's params: nothing of rounds, no trace value that is none. */
+function paramsFor(visit: Visit): Uint8Array {
+  const { era, members, meta, params } = visit
+  const own = meta.hasUnsoundTrace === true ? paramBytes(visit, '_meta') : undefined
+  if (era === 'legacy' && own === undefined) return params
+  return changeMembers(params, members, {
+    ...(era === 'modern' ? ROUND_MEMBERS : {}),
+    ...(own === undefined ? {} : { _meta: dropUnsoundTrace(own) }),
+  })
 }
 
 function reportLinks(door: Door, visit: Visit, route: Route, answer: Answer): void {

@@ -8,6 +8,7 @@ import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import { MODERN_META, PROGRESS_TOKEN, TRACE_KEYS } from '../wire/rev-2026-07-28.ts'
 import { relayedExtensions } from './extensions.ts'
 import { parseId } from '../wire/json-rpc.ts'
+import { isTraceValue } from '../wire/trace-context.ts'
 import { findMember, readString, readValue, scanObject, sliceOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
 
@@ -37,6 +38,8 @@ export interface RequestMeta {
   /** Undefined when absent or no object. */
   readonly clientCapabilities?: Readonly<Record<string, unknown>>
   readonly trace: Readonly<Record<string, string>>
+  /** A trace value that is none is among the bytes: they do not go on as they are. */
+  readonly hasUnsoundTrace?: true
   /** The call id of an unsettled twin that is overridden. */
   readonly insist?: string
   readonly modelCallId?: string
@@ -74,10 +77,15 @@ export function readRequestMeta(
   const capabilities = findMember(keys, MODERN_META.clientCapabilities)
   const trace = TRACE_KEYS.flatMap((key) => {
     const value = label(key)
-    return value === undefined ? [] : [[key, value] as const]
+    return value === undefined || !isTraceValue(key, value) ? [] : [[key, value] as const]
+  })
+  const isUnsound = TRACE_KEYS.some((key) => {
+    const value = text(key)
+    return findMember(keys, key) !== undefined && (value === undefined || !isTraceValue(key, value))
   })
   return {
     trace: Object.fromEntries(trace),
+    ...(isUnsound ? { hasUnsoundTrace: true } : {}),
     ...optional('protocolVersion', text(MODERN_META.protocolVersion)),
     ...optional('logLevel', text(MODERN_META.logLevel)),
     ...optional('insist', label('comity/insist')),
