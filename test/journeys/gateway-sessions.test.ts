@@ -16,6 +16,7 @@ import { readEvents } from '../../src/mcp/downstream/testing/read-events.ts'
 import { openSession } from '../../src/mcp/downstream/testing/session-caller.ts'
 import { dig } from '../../src/mcp/downstream/testing/test-door.ts'
 import {
+  comity,
   comityCommand,
   createHome,
   freePort,
@@ -143,15 +144,25 @@ test('a call whose gateway was killed is said to be lost to whoever comes back f
   expect(await caller.end()).toBe(204)
 }, 120_000)
 
-test('over stdio it is the same: asked, told', async () => {
-  const { client, heard } = createClient()
-  const { command, args, env, cwd } = comityCommand(home, 'mcp', '--standalone')
-  await client.connect(new StdioClientTransport({ command, args: [...args], env: { ...env }, cwd }))
-  for (const [name, answer] of Object.entries(ANSWERS)) {
-    expect(await saysOf(client, name)).toEqual(answer)
-  }
-  await client.subscribeResource({ uri: 'note://one' })
-  await saysOf(client, 'touch')
-  await saysOf(client, 'grow')
-  await until('both are heard', () => new Set(heard).size === 2 || undefined)
-}, 120_000)
+test.each([
+  ['by one process alone', ['mcp', '--standalone']],
+  ['through the shared process', ['mcp']],
+])(
+  'over stdio it is the same, %s: asked, told',
+  async (_how, line) => {
+    const { client, heard } = createClient()
+    closers.unshift(() => comity(home, 'stop'))
+    const { command, args, env, cwd } = comityCommand(home, ...line)
+    await client.connect(
+      new StdioClientTransport({ command, args: [...args], env: { ...env }, cwd }),
+    )
+    for (const [name, answer] of Object.entries(ANSWERS)) {
+      expect(await saysOf(client, name)).toEqual(answer)
+    }
+    await client.subscribeResource({ uri: 'note://one' })
+    await saysOf(client, 'touch')
+    await saysOf(client, 'grow')
+    await until('both are heard', () => new Set(heard).size === 2 || undefined)
+  },
+  120_000,
+)
