@@ -381,8 +381,11 @@ test('large messages both ways, and a host that does not read for a while', asyn
   const ids = Array.from({ length: 3 }, () =>
     one.begin('tools/call', { name: 'everything_echo', arguments: { message } }),
   )
+  const pings = Array.from({ length: 500 }, () => one.begin('ping'))
   one.resume()
   for (const id of ids) expect(textOf(await one.answerTo(id))).toBe(`Echo: ${message}`)
+  for (const id of pings) expect((await one.answerTo(id)).result).toEqual({})
+  expect(one.stderr()).not.toContain('Warning')
 }, 90_000)
 
 /** Sockets of a process that listen, by protocol. */

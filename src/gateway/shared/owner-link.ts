@@ -1,5 +1,6 @@
 /** One open pipe to the process that owns the store: lines both ways, each side held back when the other does not read. */
 import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { createLineReader } from '../../mcp/downstream/lines.ts'
 
 export interface OwnerLink {
@@ -25,6 +26,7 @@ export function openOwnerLink(
   hear: (line: Uint8Array) => Promise<void> | undefined,
 ): OwnerLink {
   let full: Promise<void> | undefined
+  let waiting: Promise<void> | undefined
   socket.on('error', () => undefined)
   const reader = createLineReader(
     MAX_LINE_BYTES,
@@ -48,7 +50,9 @@ export function openOwnerLink(
     write: (line) => {
       if (socket.destroyed || !socket.writable) return Promise.resolve()
       const flows = socket.write(Buffer.concat([line, NEWLINE]))
-      return flows ? Promise.resolve() : Promise.race([drained(socket), ended])
+      if (flows) return Promise.resolve()
+      waiting ??= untilDrained(socket).finally(() => (waiting = undefined))
+      return waiting
     },
     end: () => void socket.end(),
     destroy: () => void socket.destroy(),
@@ -56,14 +60,15 @@ export function openOwnerLink(
   }
 }
 
-function drained(socket: Socket): Promise<void> {
+/** Resolves when more may be written, or never will be. */
+export function untilDrained(output: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      socket.off('drain', done)
-      socket.off('close', done)
+      output.off('drain', done)
+      output.off('close', done)
       resolve()
     }
-    socket.on('drain', done)
-    socket.on('close', done)
+    output.on('drain', done)
+    output.on('close', done)
   })
 }

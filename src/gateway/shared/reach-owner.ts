@@ -28,7 +28,7 @@ export function reachOwner(socketPath: string, configFile: string): Promise<Reac
     let heard: Buffer = Buffer.alloc(0)
     const settle = (reached: Reached): void => {
       clearTimeout(timer)
-      socket.removeAllListeners()
+      socket.off('data', take).off('end', over).off('close', over).off('error', fail)
       socket.on('error', () => undefined)
       if (reached.kind !== 'open') socket.destroy()
       resolve(reached)
@@ -41,9 +41,12 @@ export function reachOwner(socketPath: string, configFile: string): Promise<Reac
         }),
       SILENCE_MS,
     )
-    socket.on('error', (error: NodeJS.ErrnoException) => settle(unreached(error)))
+    const fail = (error: NodeJS.ErrnoException): void => settle(unreached(error))
+    // Without a pipe the answer ends with the connection.
+    const over = (): void => settle(refusalOf(heard))
+    socket.on('error', fail)
     socket.on('connect', () => socket.write(requestOf(configFile)))
-    socket.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       heard = Buffer.concat([heard, chunk])
       const end = heard.indexOf(BLANK)
       if (end < 0) {
@@ -60,11 +63,8 @@ export function reachOwner(socketPath: string, configFile: string): Promise<Reac
       if (rest.length > 0) socket.unshift(rest)
       const note = headerOf(head, NOTE_HEADER)
       settle({ kind: 'open', socket, ...(note === undefined ? {} : { note }) })
-    })
-    // Without a pipe the answer ends with the connection.
-    const over = (): void => settle(refusalOf(heard))
-    socket.on('end', over)
-    socket.on('close', over)
+    }
+    socket.on('data', take).on('end', over).on('close', over)
   })
 }
 

@@ -9,7 +9,7 @@ import { RPC_ERRORS } from '../../mcp/wire/rev-2026-07-28.ts'
 import { createLineReader } from '../../mcp/downstream/lines.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Absent, OpenPipe } from './find-owner.ts'
-import { openOwnerLink, type OwnerLink } from './owner-link.ts'
+import { openOwnerLink, type OwnerLink, untilDrained } from './owner-link.ts'
 import { createPipeMemory, type PipeMemory } from './pipe-memory.ts'
 import type { DrainReason } from './wire.ts'
 
@@ -52,6 +52,7 @@ class HostPipe {
   #joining: Promise<void> | undefined
   #glance: Promise<void> | undefined
   #leaving: DrainReason | undefined
+  #full: Promise<void> | undefined
   #over = false
   #heardOwed: (() => void) | undefined
 
@@ -226,15 +227,9 @@ class HostPipe {
     const { output } = this.#options
     if (output.destroyed || !output.writable) return undefined
     if (output.write(Buffer.concat([line, NEWLINE]))) return undefined
-    return new Promise((resolve) => {
-      const done = (): void => {
-        output.off('drain', done)
-        output.off('close', done)
-        resolve()
-      }
-      output.on('drain', done)
-      output.on('close', done)
-    })
+    // One wait is shared by all that is said meanwhile.
+    this.#full ??= untilDrained(output).finally(() => (this.#full = undefined))
+    return this.#full
   }
 }
 
