@@ -76,8 +76,20 @@ export function refuseOrigin(
   return undefined
 }
 
+const MAX_KEPT = 200
+const MAX_KEY = 400
+
 /** Judges Content-Type and Accept of a POST. */
 export function refuseMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | undefined {
+  const { accept } = headers
+  const key = `${headers['content-type']}\n${headers['content-encoding']}\n${accept}`
+  if (goodTypes.has(key)) return undefined
+  const refused = judgeMediaTypes(headers)
+  if (refused === undefined) goodTypes.set(key, true)
+  return refused
+}
+
+function judgeMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | undefined {
   const [type, ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
   if (type?.trim() !== 'application/json') {
     return { status: 415, message: 'expected Content-Type: application/json' }
@@ -113,7 +125,37 @@ function mediaRange(text: string): string {
   return refused ? '' : (range ?? '').trim()
 }
 
+/** Headers that were found good, for callers send the same ones with each request. */
+const goodTypes = createMemory<true>()
+const hosts = createMemory<string>()
+
+/** Remembers a little: what is long is judged each time, and when there is too much all of it is forgotten. */
+function createMemory<T>(): {
+  has(key: string): boolean
+  get(key: string): T | undefined
+  set(key: string, value: T): void
+} {
+  const known = new Map<string, T>()
+  return {
+    has: (key) => known.has(key),
+    get: (key) => known.get(key),
+    set(key, value) {
+      if (key.length > MAX_KEY) return
+      if (known.size >= MAX_KEPT) known.clear()
+      known.set(key, value)
+    },
+  }
+}
+
 function hostOf(url: string): string | undefined {
+  const known = hosts.get(url)
+  if (known !== undefined) return known
+  const host = parseHost(url)
+  if (host !== undefined) hosts.set(url, host)
+  return host
+}
+
+function parseHost(url: string): string | undefined {
   try {
     const { hostname, username, pathname } = new URL(url)
     return hostname === '' || username !== '' || pathname !== '/'

@@ -38,6 +38,8 @@ export interface Desk {
   readonly sessionless: Sessionless
   readonly answer: HttpAnswer
   readonly closing: AbortSignal
+  /** Aborted when the caller goes or the door closes; to be asked for once. */
+  withdrawn(): AbortSignal
 }
 
 /** Whom a request is from. */

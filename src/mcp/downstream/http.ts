@@ -16,7 +16,7 @@ import { SERVED_REVISIONS } from './discover.ts'
 import { drain } from './drain.ts'
 import { looksLikeBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
-import { openHttpAnswer } from './http-answer.ts'
+import { openHttpAnswer, type HttpAnswer } from './http-answer.ts'
 import { readBody } from './http-body.ts'
 import {
   LOOPBACK_HOSTS,
@@ -72,6 +72,7 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const running = new Set<Promise<void>>()
   /** Connections that wait for news: a session has one, so that they are bounded with the sessions. */
   const listening = new Set<Promise<void>>()
+  const withdrawals = createWithdrawals(closing.signal)
   const unread = createUnread(door.limits.maxUnreadBytes)
   let closed = false
 
@@ -85,7 +86,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   }
   const visit = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = openHttpAnswer(response, door.limits, unread)
-    const desk = { door, sessions, sessionless, answer, closing: closing.signal }
+    const withdrawn = (): AbortSignal => withdrawals.signalFor(answer)
+    const desk = { door, sessions, sessionless, answer, closing: closing.signal, withdrawn }
     const read = async (): Promise<Reply | undefined> => {
       const refused =
         refuseLoad() ?? refuseRepeats(request.rawHeaders) ?? refuseOrigin(request.headers, allowed)
@@ -103,6 +105,7 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
     }
     // An answer that nobody reads is one in flight.
     await answer.over
+    withdrawals.forget(answer)
   }
   return {
     handle: async (request, response) => {
@@ -119,6 +122,35 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
       const all = (): Promise<unknown> => Promise.allSettled([...running, ...listening])
       await drain(all, door.limits.drainMs, closing)
     },
+  }
+}
+
+/**
+ * One signal for both ways in which a request is withdrawn: its caller goes, or the door closes.
+ *
+ * A composite signal of the platform would do the same, and costs more than all else that a request needs of signals.
+ */
+function createWithdrawals(closing: AbortSignal): {
+  signalFor(answer: HttpAnswer): AbortSignal
+  forget(answer: HttpAnswer): void
+} {
+  const open = new Map<HttpAnswer, AbortController>()
+  closing.addEventListener('abort', () => {
+    for (const controller of open.values()) controller.abort(closing.reason)
+  })
+  return {
+    signalFor(answer) {
+      const { closed } = answer
+      const controller = new AbortController()
+      if (closed.aborted || closing.aborted)
+        controller.abort(closed.aborted ? closed.reason : closing.reason)
+      else {
+        open.set(answer, controller)
+        closed.addEventListener('abort', () => controller.abort(closed.reason), { once: true })
+      }
+      return controller.signal
+    },
+    forget: (answer) => void open.delete(answer),
   }
 }
 
@@ -156,7 +188,7 @@ async function answerMessage(
     const caller = {
       notify: desk.answer.notify,
       // Closing the stream, or the connection of a plain answer, cancels.
-      signal: AbortSignal.any([desk.answer.closed, desk.closing]),
+      signal: desk.withdrawn(),
       gone: desk.answer.closed,
     }
     return answerModern(desk.door, message, { principal, transport: 'http', headers, caller })

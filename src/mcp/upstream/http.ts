@@ -164,7 +164,7 @@ class HttpLink implements Link {
       return answer
     } finally {
       request.signal.removeEventListener('abort', abort)
-      open.fail(new LinkFailure('aborted', sent, 'nobody waits for it'))
+      if (!open.isSettled()) open.fail(new LinkFailure('aborted', sent, 'nobody waits for it'))
     }
   }
 
