@@ -277,6 +277,22 @@ test('doctor: each thing that is wrong is one line with what to do, and nothing 
   expect(JSON.stringify(sound)).toContain('the background process of stdio hosts')
 })
 
+test('doctor: a host that was pointed at comity, and is not any more', async () => {
+  mkdirSync(home.path('.cursor'))
+  const file = home.path('.cursor', 'mcp.json')
+  const mine = scripted({ folder: home.path('mine'), tools: TOOLS })
+  writeFileSync(file, JSON.stringify({ mcpServers: { mine } }))
+  const config = home.path('imported.yaml')
+  expect(await comity(home, 'import', '--yes', '-c', config)).toMatchObject({ code: 0 })
+  const sound = await comity(home, 'doctor', '-c', config)
+  expect(sound.code).toBe(0)
+  expect(sound.stdout).toContain(`✓ Cursor: ${file} points at comity\n`)
+  writeFileSync(file, JSON.stringify({ mcpServers: { mine } }))
+  const changed = await comity(home, 'doctor', '-c', config)
+  expect(changed.code).toBe(1)
+  expect(changed.stdout).toContain(`✗ Cursor: ${file} does not point at comity any more\n`)
+})
+
 test('doctor: a configuration with mistakes, and none at all', async () => {
   home.configure({ mcpServers: { bank: { command: 7, args: [] } } })
   const wrong = await comity(home, 'doctor')

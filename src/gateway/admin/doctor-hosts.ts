@@ -51,7 +51,7 @@ function examineHost({ label, path, after, entry }: HostRecord): Finding {
       about,
       state: 'problem',
       text: `${path} does not point at comity any more`,
-      todo: 'run comity import again, or comity import --undo to be done with it',
+      todo: 'comity import --undo, then comity import; or leave it so, when that host is to do without comity',
     }
   if (missing !== undefined)
     return {
