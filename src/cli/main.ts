@@ -109,7 +109,7 @@ function serving(program: Command): void {
   program
     .command('import')
     .description(
-      "read Claude Desktop's and Cursor's servers into comity.yaml and point those hosts at comity",
+      "read your hosts' servers (Claude, Cursor, VS Code, Windsurf, Codex, Gemini CLI) into comity.yaml and point those hosts at comity",
     )
     .option('-c, --config <file>', 'the comity.yaml to write')
     .option('--dry-run', 'show everything, write nothing')

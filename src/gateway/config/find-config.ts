@@ -58,7 +58,7 @@ export function findConfig({ flag, env, cwd, home }: FindConfigFrom): string {
   )
 }
 
-const HOW_TO_BEGIN = `\`comity import\` makes one from Claude Desktop's or Cursor's servers; or write comity.yaml, for example:
+const HOW_TO_BEGIN = `\`comity import\` makes one from the servers of your hosts (Claude, Cursor, VS Code …); or write comity.yaml, for example:
 
   mcpServers:
     files:
