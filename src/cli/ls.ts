@@ -67,10 +67,23 @@ export function headline(peer: PeerLine): string {
     case 'failed':
       return `✗ ${peer.peer}: not reached (${peer.transport}): ${brief(peer.detail ?? 'no reason given', 600)}`
     case 'starting':
-      return `… ${peer.peer}: still starting (${peer.transport})`
+      return `… ${peer.peer}: still starting (${peer.transport})${sayStored(peer)}`
     case 'disabled':
       return `- ${peer.peer}: disabled in the configuration`
   }
+}
+
+/** What it offered in an earlier run is shown to callers until it is there. */
+function sayStored({ storedAt, capabilities }: PeerLine): string {
+  if (storedAt === undefined) return ''
+  const minutes = Math.max(0, Math.floor((Date.now() - Date.parse(storedAt)) / 60_000))
+  const age =
+    minutes < 120
+      ? `${minutes} min`
+      : minutes < 2_880
+        ? `${Math.floor(minutes / 60)} h`
+        : `${Math.floor(minutes / 1_440)} days`
+  return `; stored, ${age} old: ${counts(capabilities)}`
 }
 
 function counts(capabilities: readonly CapabilityLine[]): string {

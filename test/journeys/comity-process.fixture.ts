@@ -205,6 +205,8 @@ export interface PeerScript {
   readonly complaint?: string
   /** Ends at once with this code. */
   readonly exitWith?: number
+  /** Reads nothing before the file `go` is there. */
+  readonly gated?: boolean
   /** Reads, and never answers. */
   readonly silent?: boolean
   /** Text that is no protocol, on standard output before and between messages. */

@@ -118,6 +118,8 @@ if (script.floodBytes !== undefined) {
     if (!process.stdout.write(line)) await once(process.stdout, 'drain')
   }
 }
+while (script.gated === true && !existsSync(inFolder('go')))
+  await new Promise((resolve) => setTimeout(resolve, 20))
 createInterface({ input: process.stdin }).on('line', (line) => {
   if (script.silent === true) return
   void answer(JSON.parse(line) as Message)

@@ -21,6 +21,10 @@ export interface Listing {
   readonly ttlMs: number
   /** True when every peer failed: an error, not an empty list. */
   readonly allFailed: boolean
+  /** True when a peer is missing, and the operator wants no list without it. */
+  readonly incomplete?: boolean
+  /** Peers that are still starting, shown as they were listed last: when that was, ISO string. Also under our own `_meta` key. */
+  readonly stale?: readonly { readonly peer: string; readonly at: string }[]
 }
 
 export interface Catalogue {

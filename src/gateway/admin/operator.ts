@@ -46,6 +46,8 @@ export interface PeerLine {
   readonly revision?: string
   readonly callsItself?: string
   readonly detail?: string
+  /** What it offers is what it offered in an earlier run, when it was last listed: ISO string. It is still starting. */
+  readonly storedAt?: string
   /** What it did that its protocol does not know; absent while it is not connected. */
   readonly counts?: PeerCounts
   readonly capabilities: readonly CapabilityLine[]

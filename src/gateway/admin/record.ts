@@ -114,8 +114,8 @@ async function statusOf(parts: HostParts, waitMs: number): Promise<StatusReport>
 
 function peerLine(parts: HostParts, view: PeerView): PeerLine {
   const report = view.peer.report()
-  const state =
-    view.error === undefined ? 'ready' : report.state === 'starting' ? 'starting' : 'failed'
+  const starts = view.starting || report.state === 'starting'
+  const state = view.error === undefined ? 'ready' : starts ? 'starting' : 'failed'
   const detail = view.error ?? report.detail
   const counts = view.peer.counts?.()
   return {
@@ -127,6 +127,7 @@ function peerLine(parts: HostParts, view: PeerView): PeerLine {
     ...(report.callsItself === undefined ? {} : { callsItself: report.callsItself }),
     ...(detail === undefined || state === 'ready' ? {} : { detail }),
     ...(counts === undefined ? {} : { counts }),
+    ...(view.storedAt === undefined ? {} : { storedAt: view.storedAt }),
     capabilities: view.capabilities.map(({ capability, exposed, withdrawn }) =>
       capabilityLine(parts, view, capability, exposed, withdrawn),
     ),

@@ -12,6 +12,7 @@ import type { PinState } from '../../core/words/pin.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import { parseScopedUri, scopedTree } from '../../core/words/exposed-name.ts'
 import { linkedFingerprint, type Route } from '../../core/words/route.ts'
+import type { ListingKeeper } from './kept-listing.ts'
 import { type Links, createLinks } from './links.ts'
 import { createListChanges } from './list-changes.ts'
 import { knowsPeer, missingFor } from './missing.ts'
@@ -37,6 +38,10 @@ export interface CataloguePorts {
   sight(peer: Peer, capability: Capability): Promise<unknown>
   /** How a route stands now, without recording. */
   pinState(route: Route): PinState
+  /** Where listings are kept for the next run. Left out: nowhere. */
+  readonly keeper?: ListingKeeper
+  /** Whether a list in which a peer is missing is no list. Default false. */
+  readonly strict?: boolean
 }
 
 /** One peer as `up` and `ls` report it. */
@@ -49,6 +54,10 @@ export interface PeerView {
   }[]
   readonly leftOut: readonly LeftOut[]
   readonly error?: string
+  /** Its first listing is under way. */
+  readonly starting: boolean
+  /** What it offers is what it offered in an earlier run, when it was last listed: ISO string. */
+  readonly storedAt?: string
 }
 
 export interface OpenCatalogue extends Catalogue {
@@ -82,12 +91,11 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
     state.table = undefined
     changes.tell()
   }
-  const slots = openSlots(
-    ports.peers,
-    patience,
-    (peer, capability) => ports.sight(peer, capability),
+  const slots = openSlots(ports.peers, patience, {
+    sight: (peer, capability) => ports.sight(peer, capability),
     changed,
-  )
+    ...(ports.keeper === undefined ? {} : { keeper: ports.keeper }),
+  })
   state.slots = slots.all
   const slotOf = (route: Route): Slot | undefined =>
     state.slots.find(({ peer }) => peer.name === route.peer)
@@ -99,15 +107,16 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
   return {
     async list(kind, principal) {
       slots.renew()
-      await slots.patient()
+      await (ports.strict === true ? slots.settledOnce(patience.firstMs) : slots.patient())
       return listOf(state, kind, principal)
     },
     async resolve(kind, exposed, principal) {
       const found = lookUp(state, kind, exposed, principal)
       // What a peer offers since is there for the next to ask; a name that is none costs its caller no wait.
       if (found === undefined) slots.renew()
-      if (found !== undefined || state.slots.every((slot) => slot.done)) return found
-      await slots.settledOnce(patience.firstMs)
+      const starting = startingFor(state, found)
+      if (starting.length === 0) return found
+      await within(patience.firstMs, Promise.all(starting.map(({ first }) => first)))
       return lookUp(state, kind, exposed, principal)
     },
     linked(principal, peer, uris) {
@@ -161,6 +170,14 @@ interface State {
 }
 
 type Shown = Omit<Listing, 'ttlMs'> & { readonly known: readonly Slot[] }
+
+/** Whose first listing decides what a name stands for: nothing is called by what an earlier run was shown. */
+function startingFor({ slots }: State, found: Route | undefined): readonly Slot[] {
+  if (found === undefined) return slots.filter(({ done }) => !done)
+  return slots.filter(
+    ({ peer, done, storedAt }) => peer.name === found.peer && !done && storedAt !== undefined,
+  )
+}
 
 function tableOf(state: State): RouteTable {
   if (state.table !== undefined) return state.table
@@ -224,7 +241,12 @@ function makeShown(state: State, kind: ListKind, principal: Principal): Shown {
     items.push({ exposed, definition: row.definition })
   }
   const allFailed = known.length > 0 && known.every((slot) => slot.error !== undefined)
-  return { known, items, missing, allFailed }
+  const incomplete =
+    ports.strict === true && known.some(({ done, error }) => !done || error !== undefined)
+  const stale = known.flatMap(({ peer, storedAt, error }) =>
+    storedAt === undefined || error !== undefined ? [] : [{ peer: peer.name, at: storedAt }],
+  )
+  return { known, items, missing, allFailed, incomplete, stale }
 }
 
 function isShown({ ports, slots }: State, principal: Principal, route: Route): boolean {
@@ -341,6 +363,8 @@ function viewOf(state: State): readonly PeerView[] {
       peer: slot.peer,
       capabilities,
       leftOut: [...(slot.listing?.leftOut ?? []), ...clashed],
+      starting: !slot.done,
+      ...(slot.storedAt === undefined ? {} : { storedAt: slot.storedAt }),
       ...(slot.error === undefined
         ? slot.done
           ? {}

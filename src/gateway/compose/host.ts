@@ -36,6 +36,7 @@ import type { Arrival, PipeDesk } from '../shared/pipe-desk.ts'
 import { type Workers, startWorkers } from '../workers.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type HostJudge, createJudge } from './judge.ts'
+import { createListingKeeper } from './kept-listing.ts'
 import { DEFAULT_CALL_MS, openPeers } from './peers.ts'
 import { publishedPorts } from './published.ts'
 import { loadSealingKey } from './sealing-key.ts'
@@ -197,6 +198,8 @@ function openCatalogue(
       policy,
       sight: (peer, capability) => sightPin(store, peer, capability),
       pinState: (route) => pinState(store, route),
+      keeper: createListingKeeper(store.listings, digest),
+      strict: config.lists === 'strict',
     },
     PATIENCE,
   )

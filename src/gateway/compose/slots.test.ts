@@ -13,6 +13,8 @@ const tools = (peer: string, ...names: string[]): PeerListing => ({
   leftOut: [],
 })
 
+const PATIENCE = { patienceMs: 1_000, firstMs: 15_000 }
+
 /** Counts a peer's listings, and how many ran at once at most. */
 function counted(peer: ScriptedPeer) {
   const counts = { begun: 0, running: 0, atOnce: 0 }
@@ -30,7 +32,7 @@ function counted(peer: ScriptedPeer) {
 }
 
 function open(peers: readonly Peer[], sight: Sight = () => Promise.resolve()): Slots {
-  return openSlots(peers, { patienceMs: 1_000, firstMs: 15_000 }, sight, () => undefined)
+  return openSlots(peers, PATIENCE, { sight, changed: () => undefined })
 }
 
 const namesOf = ({ all }: Slots): readonly (readonly string[])[] =>
@@ -194,12 +196,10 @@ test('a listing past its time is made anew for whoever lists, who is not kept wa
   const scripted = scriptedPeer('a', { ...tools('a', 'go'), freshForMs: 1_000 })
   const { peer, counts } = counted(scripted)
   let news = 0
-  const slots = openSlots(
-    [peer],
-    { patienceMs: 1_000, firstMs: 15_000 },
-    () => Promise.resolve(),
-    () => (news += 1),
-  )
+  const slots = openSlots([peer], PATIENCE, {
+    sight: () => Promise.resolve(),
+    changed: () => (news += 1),
+  })
   await vi.advanceTimersByTimeAsync(999)
   slots.renew()
   expect(counts.begun).toBe(1)

@@ -8,10 +8,13 @@ import type { Peer, PeerListing } from '../../core/ports/peer.ts'
 import type { Capability, LeftOut } from '../../core/words/capability.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { riskOf } from '../../core/words/risk.ts'
+import type { ListingKeeper } from './kept-listing.ts'
 
 export interface Slot {
   readonly peer: Peer
   listing?: PeerListing
+  /** The listing that stands is of an earlier run, when the peer was last listed: ISO string. Nothing is called by it. */
+  storedAt?: string
   error?: string
   /** The first listing, ready or failed. Never rejects. */
   readonly first: Promise<void>
@@ -46,22 +49,25 @@ export interface Patience {
 /** Records a first sight, or how a definition stands to the accepted one; each is on record before anyone sees the listing. */
 export type Sight = (peer: Peer, capability: Capability) => Promise<unknown>
 
+export interface SlotPorts {
+  /** Called for each capability of each new listing, before anyone sees it. */
+  readonly sight: Sight
+  /** Called after each. */
+  changed(): void
+  /** Where listings are kept for the next run. Left out: nowhere. */
+  readonly keeper?: ListingKeeper
+}
+
 const FIRST_RETRY_MS = 2_000
 const LONGEST_RETRY_MS = 60_000
 
 /**
- * Starts every peer at once, in the background.
+ * Starts every peer at once, in the background; what each offered last stands until it is there.
  *
- * @param sight called for each capability of each new listing, before anyone sees it.
- * @param changed called after each.
+ * @param patience how long lists wait for peers of which nothing is kept.
  */
-export function openSlots(
-  peers: readonly Peer[],
-  patience: Patience,
-  sight: Sight,
-  changed: () => void,
-): Slots {
-  const kept = peers.map((peer) => keepListed(peer, sight, changed))
+export function openSlots(peers: readonly Peer[], patience: Patience, ports: SlotPorts): Slots {
+  const kept = peers.map((peer) => keepListed(peer, ports))
   const all = kept.map(({ slot }) => slot)
   const settledOnce = (): Promise<unknown> => Promise.all(all.map((slot) => slot.first))
 
@@ -71,10 +77,11 @@ export function openSlots(
       for (const { renew } of kept) renew()
     },
     async patient() {
+      const unknown = all.filter((slot) => !slot.done && slot.listing === undefined)
       // Nearly always; waiting for what is over costs more than the list.
-      if (all.every((slot) => slot.done)) return
+      if (unknown.length === 0) return
       await within(patience.firstMs, firstReady(all))
-      await within(patience.patienceMs, settledOnce())
+      await within(patience.patienceMs, Promise.all(unknown.map((slot) => slot.first)))
     },
     settledOnce: (timeoutMs) => within(timeoutMs, settledOnce()),
     settled: (timeoutMs) => within(timeoutMs, Promise.all(all.map((slot) => slot.settled))),
@@ -87,8 +94,7 @@ export function openSlots(
 /** One peer, listed now, at every change and, while it fails, ever less often. One listing at a time, one retry due. */
 function keepListed(
   peer: Peer,
-  sight: Sight,
-  changed: () => void,
+  { sight, changed, keeper }: SlotPorts,
 ): { readonly slot: Slot; renew(): void; close(): void } {
   let timer: NodeJS.Timeout | undefined
   let pauseMs = FIRST_RETRY_MS
@@ -97,7 +103,9 @@ function keepListed(
   let closed = false
   let firstOver: () => void = () => undefined
   const first = new Promise<void>((resolve) => (firstOver = resolve))
-  const slot: Slot = { peer, first, settled: first, done: false }
+  const kept = keeper?.find(peer)
+  const stored = kept === undefined ? {} : { listing: kept.listing, storedAt: kept.at }
+  const slot: Slot = { peer, first, settled: first, done: false, ...stored }
 
   const listUntilCurrent = async (): Promise<void> => {
     let failed: boolean
@@ -105,6 +113,8 @@ function keepListed(
       again = false
       const before = { ...slot }
       failed = await loadListing(slot, sight)
+      if (!failed && slot.listing !== undefined && !saysTheSame(before, slot))
+        keeper?.keep(peer, slot.listing)
       slot.done = true
       firstOver()
       // A listing that only grew old and says the same is no news: callers would list for nothing.
@@ -161,6 +171,7 @@ async function loadListing(slot: Slot, sight: Sight): Promise<boolean> {
     const { listing, unrecorded } = await recordSights(slot.peer, await slot.peer.listing(), sight)
     slot.listing = listing
     slot.listedAt = listedAt
+    delete slot.storedAt
     delete slot.error
     return unrecorded
   } catch (error) {
@@ -178,6 +189,7 @@ function isOld({ listing, listedAt, error }: Slot): boolean {
 
 function saysTheSame(before: Slot, now: Slot): boolean {
   if (before.done !== now.done || before.error !== now.error) return false
+  if (before.storedAt !== now.storedAt) return false
   return textOf(before.listing) === textOf(now.listing)
 }
 
@@ -223,8 +235,8 @@ function sayFault(fault: unknown): string {
 /** Resolves when one peer is ready, or when none can be any more. */
 async function firstReady(all: readonly Slot[]): Promise<void> {
   const ready = all.map(async (slot) => {
-    await slot.first
-    if (slot.listing === undefined) throw new Error('not ready')
+    if (slot.listing === undefined) await slot.first
+    if (slot.listing === undefined || slot.error !== undefined) throw new Error('not ready')
   })
   await Promise.any(ready).catch(() => undefined)
 }

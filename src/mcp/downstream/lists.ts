@@ -18,6 +18,8 @@ import { stringParam, type Visit } from './visit.ts'
 
 /** Key of our list of what is missing in a result's `_meta`. */
 export const MISSING_META = 'comity/missing'
+/** Key of our list of peers that are shown as they were in an earlier run. */
+export const STALE_META = 'comity/stale'
 
 /** The member of a list result that holds its items. */
 const MEMBER_OF = {
@@ -39,12 +41,7 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
   const after = readCursor(door, visit, kind)
   if (after !== undefined && typeof after !== 'string') return after
   const listing = await door.ports.catalogue.list(kind, visit.principal)
-  if (listing.allFailed) {
-    const reasons = listing.missing.map(({ peer, reason }) => `${peer}: ${reason}`).join('; ')
-    return ourError(RPC_ERRORS.internal, `no peer could be listed: ${reasons}`, {
-      [MISSING_META]: listing.missing,
-    })
-  }
+  if (listing.allFailed || listing.incomplete === true) return notListed(listing)
   const items = shownItems(door, visit, kind, listing)
   const start = after === undefined ? 0 : items.findIndex(({ exposed }) => exposed === after) + 1
   if (after !== undefined && start === 0) {
@@ -63,11 +60,31 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
         page.map(({ definition }) => definitionFor(visit, kind, definition)),
       ),
       ...(cursor === undefined ? {} : { nextCursor: encodeJson(door.seal.seal('cursor', cursor)) }),
-      ...(listing.missing.length === 0
-        ? {}
-        : { _meta: encodeJson({ [MISSING_META]: listing.missing }) }),
+      ...notesOn(listing),
     }),
     ttlMs: Math.max(0, Math.trunc(listing.ttlMs)),
+  }
+}
+
+function notListed({ allFailed, missing, stale = [] }: Listing): Answer {
+  const reasons = [
+    ...missing.map(({ peer, reason }) => `${peer}: ${reason}`),
+    ...stale.map(({ peer }) => `${peer}: still starting`),
+  ].join('; ')
+  const what = allFailed
+    ? `no peer could be listed: ${reasons}`
+    : `not every peer could be listed, and \`lists: strict\` wants all of them: ${reasons}`
+  return ourError(RPC_ERRORS.internal, what, { [MISSING_META]: missing })
+}
+
+/** What a caller should know of a list beside its items. */
+function notesOn({ missing, stale = [] }: Listing): { readonly _meta?: Uint8Array } {
+  if (missing.length === 0 && stale.length === 0) return {}
+  return {
+    _meta: encodeJson({
+      ...(missing.length === 0 ? {} : { [MISSING_META]: missing }),
+      ...(stale.length === 0 ? {} : { [STALE_META]: stale }),
+    }),
   }
 }
 

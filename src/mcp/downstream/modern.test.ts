@@ -222,6 +222,25 @@ describe('lists', () => {
   })
 })
 
+test('what is shown as it was in an earlier run is said; under lists: strict it is an error that says what is missing', async () => {
+  const { url, house } = await open([])
+  expect(dig((await postModern(url, 'tools/list')).body, 'result', '_meta', 'comity/stale')).toBe(
+    undefined,
+  )
+  house.stale = [{ peer: 'slow', at: '2026-11-30T10:00:00.000Z' }]
+  const partly = await postModern(url, 'tools/list')
+  house.incomplete = true
+  house.missing = [{ peer: 'far', reason: 'did not answer' }]
+  const strict = await postModern(url, 'tools/list')
+
+  expect(dig(partly.body, 'result', '_meta', 'comity/stale')).toEqual(house.stale)
+  expect(dig(strict.body, 'error')).toMatchObject({
+    code: -32603,
+    message: expect.stringMatching(/lists: strict.*far: did not answer; slow: still starting/u),
+    data: { 'comity/missing': house.missing },
+  })
+})
+
 describe('mirrored arguments', () => {
   const region: Scripted = {
     kind: 'tool',

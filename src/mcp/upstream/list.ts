@@ -343,6 +343,11 @@ function readPage(bytes: Uint8Array, result: Member, list: ListKind): Page | Lin
   }
 }
 
+/** What a tool says of itself. @param definition sound bytes of one object. */
+export function hintsOf(definition: Uint8Array): CapabilityHints {
+  return readHints(definition, scanObject(definition, undefined, { validated: true }))
+}
+
 function readHints(own: Uint8Array, members: readonly Member[]): CapabilityHints {
   const annotations = findMember(members, 'annotations')
   if (annotations?.type !== 'object') return {}

@@ -39,6 +39,8 @@ export interface ScriptedHouse {
   /** Said with every listing. */
   missing: { readonly peer: string; readonly reason: string }[]
   allFailed: boolean
+  incomplete: boolean
+  stale: { readonly peer: string; readonly at: string }[]
   readonly approvals: string[]
 }
 
@@ -68,6 +70,8 @@ export function createScriptedHouse(
     linked,
     missing: [],
     allFailed: false,
+    incomplete: false,
+    stale: [],
     approvals: [],
     catalogue: {
       list: async (kind, principal) => ({
@@ -75,6 +79,8 @@ export function createScriptedHouse(
         missing: house.missing,
         ttlMs: 5000,
         allFailed: house.allFailed,
+        incomplete: house.incomplete,
+        stale: house.stale,
       }),
       resolve: async (kind, exposed, principal) => {
         const found = visible(kind, principal).find((one) => one.exposed === exposed)
