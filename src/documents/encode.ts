@@ -16,6 +16,7 @@ import type { ReadOutput, SearchOutput, ToolName } from './contracts.ts'
 import { LANGUAGE_KEY, LANGUAGES, TOOLS } from './contracts.ts'
 import { encodeAnalysis, encodeAnalysisPart } from './encode-analysis.ts'
 import { cite } from './cite.ts'
+import type { Completion } from './complete.ts'
 import type { Prompted } from './prompts.ts'
 import type { Fault } from './decode.ts'
 import type { Document } from './document.ts'
@@ -69,6 +70,11 @@ export function encodePrompt(prompted: Prompted): Outcome {
     detail: prompted.wrong,
     native: native(error),
   }
+}
+
+/** The result of a completion. */
+export function encodeCompletion(completion: Completion): Native {
+  return native({ resultType: 'complete', completion })
 }
 
 /** The outcome of reading a document as a resource: of all but HTML its text is the bytes of the file. */

@@ -10,14 +10,17 @@ import type { Dispatch } from '../core/ports/doors.ts'
 import type { NewCall } from '../core/words/call.ts'
 import type { JsonText } from '../core/words/native.ts'
 import type { Outcome } from '../core/words/outcome.ts'
+import type { Principal } from '../core/words/principal.ts'
 import { refused } from '../core/words/outcome.ts'
 import type { Route } from '../core/words/route.ts'
 import { jsonText } from '../mcp/downstream/visit.ts'
 import type { CallDocuments } from './call.ts'
+import { completeArgument } from './complete.ts'
 import { TOOL_NAMES, toolDefinition } from './contracts.ts'
 import { decodeArguments, decodeLanguageAnswer, decodeUri } from './decode.ts'
 import {
   encodeAnswer,
+  encodeCompletion,
   encodeFaults,
   encodePrompt,
   encodeResource,
@@ -26,6 +29,7 @@ import {
   templateDefinition,
 } from './encode.ts'
 import type { Documents } from './open-documents.ts'
+import { ANONYMOUS } from './readers.ts'
 import { createPrompt, PROMPT_NAMES, promptDefinition } from './prompts.ts'
 
 const INSTRUCTIONS =
@@ -53,21 +57,36 @@ export function createDocumentsCatalogue(documents: Documents): Catalogue {
       }
     }
   }
+  // A query comes with its route alone; each route was made for one principal, and knows it.
+  const principals = new WeakMap<Route, string>()
+  const resolved = (route: Route, principal: Principal): Route => {
+    principals.set(route, principal.id)
+    return route
+  }
   return {
     async list(kind, principal): Promise<Listing> {
       const ttlMs = kind === 'resource' ? 0 : TOOLS_TTL_MS
       return { items: await items(kind, principal.id), missing: [], ttlMs, allFailed: false }
     },
     async resolve(kind, exposed, principal) {
-      if (kind === 'tool' || kind === 'prompt') {
-        const all = kind === 'tool' ? tools : prompts
+      if (kind !== 'resource') {
+        const all = { tool: tools, prompt: prompts, template: templates }[kind]
         const item = all.find((each) => each.exposed === exposed)
-        return item === undefined ? undefined : routeTo(kind, exposed, item.definition)
+        if (item === undefined) return undefined
+        return resolved(routeTo(kind, exposed, item.definition), principal)
       }
-      const id = kind === 'resource' ? decodeUri(exposed) : undefined
+      const id = decodeUri(exposed)
       const document = id === undefined ? undefined : await documents.find(id, principal.id)
       if (document === undefined) return undefined
-      return routeTo(kind, exposed, toJson(resourceDefinition(document)))
+      return resolved(routeTo(kind, exposed, toJson(resourceDefinition(document))), principal)
+    },
+    features: async () => ({ completions: true, subscribe: false, logging: false, extensions: {} }),
+    async query(route, query) {
+      const principal = principals.get(route) ?? ANONYMOUS
+      const ids = async (): Promise<readonly string[]> =>
+        (await documents.list(principal)).map(({ id }) => id)
+      const completion = await completeArgument(query.params.value(), ids)
+      return { kind: 'result', native: encodeCompletion(completion) }
     },
     // What our results link to are documents, and those are found by their URI anyway.
     linked: () => undefined,

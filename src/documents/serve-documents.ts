@@ -167,7 +167,7 @@ function doorOptions(version: string, log: (line: string) => void): DoorOptions 
     serverInfo: { name: 'comity-docs', title: 'comity documents', version },
     sealingKey: randomBytes(32),
     clock: { now: () => Date.now() },
-    offers: ['tools', 'resources', 'prompts'],
+    offers: ['tools', 'resources', 'prompts', 'completions'],
     limits: { maxMessageBytes: MAX_MESSAGE_BYTES },
     report: (fault) => log(`internal error: ${fault instanceof Error ? fault.message : 'unknown'}`),
   }

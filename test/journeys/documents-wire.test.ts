@@ -83,7 +83,7 @@ test('R166 over HTTP: unknown method, wrong version and the id that comes back',
     status: 200,
     body: { id: 'x', result: { resultType: 'complete', structuredContent: { requestId: 'x' } } },
   })
-  expect(await post(url, 8, 'completion/complete', {})).toMatchObject({
+  expect(await post(url, 8, 'skills/list', {})).toMatchObject({
     status: 404,
     body: { id: 8 },
   })
@@ -192,4 +192,29 @@ test('the state of a question is good once, for its caller and its call, and not
     isError: true,
     content: [{ text: expect.stringContaining('it was used already') }],
   })
+})
+
+test('an argument is completed with documents that the caller may see, and with no others', async () => {
+  const url = await startHttp(createFolder())
+  const complete = async (ref: object, name: string, value: string, sent?: Sent) => {
+    const { body } = await post(
+      url,
+      1,
+      'completion/complete',
+      { ref, argument: { name, value } },
+      sent,
+    )
+    return body.result?.completion
+  }
+  const prompt = { type: 'ref/prompt', name: 'compare_versions' }
+  const all = ['docs/D1.md', 'docs/D2.txt', 'docs/D3.yaml']
+  expect(await complete(prompt, 'from', '')).toEqual({ values: all, total: 3, hasMore: false })
+  expect(await complete(prompt, 'to', 'd4')).toEqual({ values: [], total: 0, hasMore: false })
+  expect(await complete(prompt, 'to', 'd4', { token: TOKENS.alice })).toMatchObject({
+    values: ['docs/D4.md'],
+  })
+  const template = { type: 'ref/resource', uri: 'docs://{+document}' }
+  expect(await complete(template, 'document', 'docs/D2')).toMatchObject({ values: ['docs/D2.txt'] })
+  expect(await complete(prompt, 'language', 'z')).toMatchObject({ values: ['zh'] })
+  expect(await complete(prompt, 'focus', 'x')).toMatchObject({ values: [] })
 })
