@@ -38,6 +38,8 @@ const TOOLS = [
   { name: 'quick', inputSchema: SCHEMA },
 ]
 const RESOURCES = [{ uri: 'bank://rules', name: 'rules' }]
+/** Where the system can be asked about its processes. */
+const LINUX = process.platform === 'linux'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 /** A server of 2025-11-25 whose tools are others after each call. */
 const TELLER = `
@@ -126,19 +128,12 @@ test('three hosts, the official clients of both eras among them, share one proce
   expect(pids()).toHaveLength(1)
 
   const owner = await untilOwner()
-  expect(listeners(owner)).toEqual({ tcp: 0 })
   const folder = home.path('run', 'comity')
   const [socket = ''] = readdirSync(folder)
   expect(statSync(`${folder}/${socket}`).mode & 0o777).toBe(0o600)
   expect(statSync(folder).mode & 0o777).toBe(0o700)
   expect(statSync(home.path('comity.db.log')).mode & 0o777).toBe(0o600)
-  // A session of its own: what ends a host's group does not end it.
-  const [stat = ''] = linesOf(`/proc/${owner}/stat`)
-  expect(Number(stat.split(') ')[1]?.split(' ')[3])).toBe(owner)
-  // Started with nothing but what it needs, and nothing of the first host's.
-  const command = readFileSync(`/proc/${owner}/cmdline`, 'utf8').split('\0').slice(2, -1)
-  expect(command).toEqual(['shared', '-c', home.config])
-  expect(readlinkSync(`/proc/${owner}/fd/0`)).toBe('/dev/null')
+  if (LINUX) expectAlone(owner)
 })
 
 test('killed in mid-call: unknown at once, the record agrees, and the next call has a new process', async () => {
@@ -182,23 +177,26 @@ test('killed in mid-call: unknown at once, the record agrees, and the next call 
   }
 })
 
-test('what is no act is an error when its process dies, and reads say that nobody knows', async () => {
-  const one = host()
-  await one.initialize()
-  const owner = await untilOwner()
-  process.kill(owner, 'SIGSTOP')
-  const list = one.begin('tools/list')
-  const read = one.begin('resources/read', { uri: 'bank://rules' })
-  // The owner is stopped, not gone: what was written waits in its socket.
-  await until('the pipe has sent both', () => queued(owner) || undefined)
-  process.kill(owner, 'SIGKILL')
-  expect((await one.answerTo(list)).error).toMatchObject({ code: -32603 })
-  expect((await one.answerTo(read)).error).toMatchObject({
-    code: -31007,
-    data: { 'comity/outcome': { state: 'unknown', ran: 'unknown' } },
-  })
-  expect((await one.ask('tools/list')).result).toMatchObject({ tools: expect.any(Array) })
-})
+test.runIf(LINUX)(
+  'what is no act is an error when its process dies, and reads say that nobody knows',
+  async () => {
+    const one = host()
+    await one.initialize()
+    const owner = await untilOwner()
+    process.kill(owner, 'SIGSTOP')
+    const list = one.begin('tools/list')
+    const read = one.begin('resources/read', { uri: 'bank://rules' })
+    // The owner is stopped, not gone: what was written waits in its socket.
+    await until('the pipe has sent both', () => queued(owner) || undefined)
+    process.kill(owner, 'SIGKILL')
+    expect((await one.answerTo(list)).error).toMatchObject({ code: -32603 })
+    expect((await one.answerTo(read)).error).toMatchObject({
+      code: -31007,
+      data: { 'comity/outcome': { state: 'unknown', ran: 'unknown' } },
+    })
+    expect((await one.ask('tools/list')).result).toMatchObject({ tools: expect.any(Array) })
+  },
+)
 
 test('two that start at once end up on one process', async () => {
   const pair = [host(), host(), host()]
@@ -255,6 +253,23 @@ test('the end of input lets what runs answer', async () => {
   expect(one.messages().find(({ id }) => id === slow)?.result).toMatchObject({
     content: [{ text: 'slow_transfer ran' }],
   })
+})
+
+test('a host that is told to end lets what runs answer, and one that is killed leaves the others alone', async () => {
+  const [ending, killed, staying] = [host(), host(), host()]
+  await Promise.all([ending, killed, staying].map((one) => one.initialize()))
+  const slow = { name: 'bank_slow_transfer' }
+  const first = ending.begin('tools/call', { ...slow, arguments: { amount: 1 } })
+  killed.begin('tools/call', { ...slow, arguments: { amount: 2 } })
+  const last = staying.begin('tools/call', { ...slow, arguments: { amount: 3 } })
+  await untilRuns(3)
+  await killed.kill()
+  process.kill(ending.pid, 'SIGTERM')
+  release()
+  expect(await ending.end()).toBe(0)
+  expect(ending.messages().find(({ id }) => id === first)?.result).not.toHaveProperty('isError')
+  expect(textOf(await staying.answerTo(last))).toBe('slow_transfer ran')
+  expect(pids()).toHaveLength(1)
 })
 
 test('comity up takes over: what runs is answered, open pipes come along, and go back when it ends', async () => {
@@ -387,6 +402,18 @@ test('large messages both ways, and a host that does not read for a while', asyn
   for (const id of pings) expect((await one.answerTo(id)).result).toEqual({})
   expect(one.stderr()).not.toContain('Warning')
 }, 90_000)
+
+/** As the system sees it: no port, no terminal, nothing of the host that started it. */
+function expectAlone(owner: number): void {
+  expect(listeners(owner)).toEqual({ tcp: 0 })
+  // A session of its own: what ends a host's group does not end it.
+  const [stat = ''] = linesOf(`/proc/${owner}/stat`)
+  expect(Number(stat.split(') ')[1]?.split(' ')[3])).toBe(owner)
+  // Started with nothing but what it needs, and nothing of the first host's.
+  const command = readFileSync(`/proc/${owner}/cmdline`, 'utf8').split('\0').slice(2, -1)
+  expect(command).toEqual(['shared', '-c', home.config])
+  expect(readlinkSync(`/proc/${owner}/fd/0`)).toBe('/dev/null')
+}
 
 /** Sockets of a process that listen, by protocol. */
 function listeners(pid: number): { readonly tcp: number } {
