@@ -28,7 +28,6 @@ import {
   scanObject,
   setMembers,
   sliceOf,
-  splice,
   type Changes,
   type Member,
 } from '../wire/spans.ts'
@@ -190,26 +189,48 @@ function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
     // A peer's own word stays where it is; another one cannot be what it claims.
     ...(stringOf(bytes, members, 'resultType') === wanted
       ? {}
-      : { resultType: encodeJson(wanted) }),
+      : { resultType: wanted === 'complete' ? COMPLETE : encodeJson(wanted) }),
     // Filtered by principal: never public, whatever the peer allowed.
     ...(cacheable
       ? {
           ttlMs: encodeJson(made.ttlMs ?? ttlOf(made, members)),
-          cacheScope: encodeJson('private'),
+          cacheScope: PRIVATE,
         }
       : {}),
     _meta: withServerInfo(door, bytes, members),
   }
   const object = { start: bytes.indexOf(0x7b), end: bytes.length }
-  const result = splice(bytes, memberEdits(members, object, changes))
-  return { status: 200, body: encodeResult(request.id, result) }
+  const edits = memberEdits(members, object, changes)
+  return { status: 200, body: encodeResult(request.id, bytes, edits) }
+}
+
+const COMPLETE = encodeJson('complete')
+const PRIVATE = encodeJson('private')
+const NO_META = encodeJson({})
+
+/** Our name as every answer carries it, alone and as a `_meta` of its own. */
+interface OwnName {
+  readonly info: Uint8Array
+  readonly meta: Uint8Array
+}
+
+const ownNames = new WeakMap<Door['serverInfo'], OwnName>()
+
+function ownName({ serverInfo }: Door): OwnName {
+  const known = ownNames.get(serverInfo)
+  if (known !== undefined) return known
+  const info = encodeJson(serverInfo)
+  const made = { info, meta: setMembers(NO_META, undefined, { [MODERN_META.serverInfo]: info }) }
+  ownNames.set(serverInfo, made)
+  return made
 }
 
 /** Our name in place of the peer's; a `_meta` that is no object gives way, nothing could be read from it. */
 function withServerInfo(door: Door, bytes: Uint8Array, members: readonly Member[]): Uint8Array {
   const meta = findMember(members, '_meta')
-  const from = meta?.type === 'object' ? sliceOf(bytes, meta.value) : encodeJson({})
-  return setMembers(from, undefined, { [MODERN_META.serverInfo]: encodeJson(door.serverInfo) })
+  const { info, meta: alone } = ownName(door)
+  if (meta?.type !== 'object') return alone
+  return setMembers(sliceOf(bytes, meta.value), undefined, { [MODERN_META.serverInfo]: info })
 }
 
 function stringOf(bytes: Uint8Array, members: readonly Member[], key: string): string | undefined {

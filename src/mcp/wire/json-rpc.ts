@@ -12,9 +12,10 @@ import {
   repeatedMember,
   scanJson,
   scanObject,
+  spliceInto,
   textOf,
 } from './spans.ts'
-import type { JsonType, Member, Span } from './spans.ts'
+import type { Edit, JsonType, Member, Span } from './spans.ts'
 
 /** A request id as it was sent. */
 export interface RpcId {
@@ -90,6 +91,7 @@ export interface MessageLimits {
 const MAX_ID_BYTES = 4096
 const encoder = new TextEncoder()
 const BRACE_CLOSE = 0x7d
+const CLOSE = encoder.encode('}')
 const POOLED_BYTES = 2048
 
 /**
@@ -149,9 +151,15 @@ export function encodeNotification(method: string, params?: Uint8Array): Uint8Ar
   return encodeMessage(`"method":${JSON.stringify(method)}`, 'params', params)
 }
 
-/** An answer around a raw result. */
-export function encodeResult(id: RpcId, result: Uint8Array): Uint8Array {
-  return encodeMessage(`"id":${id.json}`, 'result', result)
+/** An answer around a raw result. @param edits of the result, applied on the way. */
+export function encodeResult(
+  id: RpcId,
+  result: Uint8Array,
+  edits: readonly Edit[] = [],
+): Uint8Array {
+  if (edits.length === 0) return encodeMessage(`"id":${id.json}`, 'result', result)
+  const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.json},"result":`)
+  return spliceInto(before, result, edits, CLOSE)
 }
 
 /**

@@ -186,13 +186,22 @@ export function encodeJson(value: unknown): Uint8Array {
  * @throws RangeError when two overlap: our own mistake, never the text's.
  */
 export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
-  if (edits.length === 0) return bytes
+  return edits.length === 0 ? bytes : spliceInto(NOTHING, bytes, edits, NOTHING)
+}
+
+/** As `splice`, between two others, still in one copy. */
+export function spliceInto(
+  before: Uint8Array,
+  bytes: Uint8Array,
+  edits: readonly Edit[],
+  after: Uint8Array,
+): Uint8Array {
   const ordered = isOrdered(edits)
     ? edits
     : edits.toSorted(
         (one, other) => one.span.start - other.span.start || one.span.end - other.span.end,
       )
-  let length = bytes.length
+  let length = before.length + bytes.length + after.length
   let last = 0
   for (const { span, bytes: insert } of ordered) {
     if (span.start < last || span.end < span.start || span.end > bytes.length) {
@@ -203,7 +212,8 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   }
   const result = new Uint8Array(length)
   let from = 0
-  let to = 0
+  let to = before.length
+  result.set(before)
   for (const { span, bytes: insert } of ordered) {
     result.set(bytes.subarray(from, span.start), to)
     to += span.start - from
@@ -212,6 +222,7 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
     from = span.end
   }
   result.set(bytes.subarray(from), to)
+  result.set(after, length - after.length)
   return result
 }
 
