@@ -347,9 +347,9 @@ describe('what is missing is said', () => {
     })
     expect(verified.sound && verified.checkpoints.key).not.toBe(before)
     const reader = openReader(folder.file, clock)
-    expect(reader.entries({ kind: 'recovered' }).map(({ facts }) => facts)).toContainEqual({
-      checkpointsLost: ['key'],
-    })
+    expect(reader.entries({ kind: 'recovered' })).toMatchObject([
+      { at: '2026-11-30T00:00:00.000Z', facts: { checkpointsLost: ['key'] } },
+    ])
     reader.close()
   })
 

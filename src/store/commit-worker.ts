@@ -47,6 +47,7 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
   const answer = (message: FromWorker): void => port.postMessage(message)
   const db = openDatabase(start)
   const writer = new Writer(db, start.run)
+  writer.now = start.now
   const faults: FromWorker[] = []
   let tell = (fault: FromWorker): void => void faults.push(fault)
   const keeper = new CheckpointKeeper(

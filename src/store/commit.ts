@@ -25,6 +25,8 @@ export interface WorkerStart {
   readonly file: string
   /** Names this owner; random. */
   readonly run: string
+  /** The clock's word at opening, epoch milliseconds. */
+  readonly now: number
   readonly maxBytes?: number
   readonly checkpoints?: CheckpointPace
 }

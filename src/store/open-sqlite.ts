@@ -84,6 +84,7 @@ async function openLocked(options: StoreOptions, lock: StoreLock): Promise<Store
   const committer = await startWriter(
     {
       file: options.file,
+      now: options.clock.now(),
       run: `${options.owner ?? 'comity'} ${process.pid} ${randomBytes(8).toString('hex')}`,
       ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
       ...(options.checkpoints === undefined ? {} : { checkpoints: options.checkpoints }),
