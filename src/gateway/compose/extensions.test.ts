@@ -47,7 +47,8 @@ async function open(
   const calls: NewCall[] = []
   const dispatch: Dispatch = (call) => {
     calls.push(call)
-    const native = mcpNative(jsonTextOf({ contents: [{ uri: 'x', text: '' }] }).bytes, '2025-11-25')
+    const contents = [{ uri: call.route.capability, text: '' }]
+    const native = mcpNative(jsonTextOf({ contents }).bytes, '2025-11-25')
     return Promise.resolve({
       callId: 'c',
       outcome: { state: 'completed', toolError: false, native },
@@ -134,7 +135,9 @@ test('skills of all peers are one list, in pages of ours; two at one address sta
   expect(dig(second.body, 'result')).not.toHaveProperty('nextCursor')
 
   for (const uri of ['skill://refunds/ref/x.md', 'comity://b/skill%3A/refunds/ref/x.md'])
-    expect((await ask('resources/read', { uri })).status).toBe(200)
+    expect(dig((await ask('resources/read', { uri })).body, 'result', 'contents', 0, 'uri')).toBe(
+      uri,
+    )
   expect(calls.map(({ route }) => [route.peer, route.capability])).toEqual([
     ['a', 'skill://refunds/ref/x.md'],
     ['b', 'skill://refunds/ref/x.md'],
