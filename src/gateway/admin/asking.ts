@@ -16,6 +16,7 @@ import type { Live } from './operator.ts'
 /** How long a person may take, milliseconds; then the peer hears that nobody answered. */
 export const QUESTION_MS = 600_000
 const MAX_ASKING = 100
+const MAX_BYTES = 128 * 1024 * 1024
 const LONGEST_TIMER_MS = 0x7fffffff
 
 const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
@@ -25,7 +26,12 @@ export type AskingCalls = ParkedCalls<Live>
 
 /** @param onFault told of calls that failed while nobody waited. */
 export function createAskingCalls(onFault: (what: string, error: unknown) => void): AskingCalls {
-  const limits = { questionMs: QUESTION_MS, maxParked: MAX_ASKING, maxParkedEach: MAX_ASKING }
+  const limits = {
+    questionMs: QUESTION_MS,
+    maxParked: MAX_ASKING,
+    maxParkedEach: MAX_ASKING,
+    maxParkedBytes: MAX_BYTES,
+  }
   return createParkedCalls<Live>(
     limits,
     (fault) => onFault('a call that waited for answers', fault),

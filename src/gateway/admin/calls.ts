@@ -106,7 +106,7 @@ async function callTool(
   }
   const opened = openLive(live, timeoutMs, canAnswer)
   if (canAnswer) {
-    const by = { principal: LOCAL.id, asker: live }
+    const by = { principal: LOCAL.id, asker: live, bytes: args.bytes.length }
     const running = asking.begin(by, opened, (exchange) => parts.dispatch(call, exchange))
     return reportNext(parts, running, route, args)
   }

@@ -81,6 +81,8 @@ export interface DoorLimits {
   readonly maxParked: number
   /** Of these, for one principal. Default 100. */
   readonly maxParkedEach: number
+  /** What such calls hold of requests and results, bytes for the whole door. Default 128 MiB. */
+  readonly maxParkedBytes: number
   /** Streams of news that modern callers hold open. Default 512. */
   readonly maxListeners: number
   /** Of these, for one principal. Default 64. */
@@ -165,6 +167,7 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxRounds: 16,
   maxParked: 1000,
   maxParkedEach: 100,
+  maxParkedBytes: 128 * 1024 * 1024,
   maxListeners: 512,
   maxListenersEach: 64,
   maxSessions: 1000,

@@ -121,3 +121,18 @@ test('on a pipe a retry takes the call over, and its cancellation stops it', asy
   await until(() => reason !== undefined)
   expect(reason).toBe('caller_canceled')
 })
+
+test('what parked calls hold is bounded in bytes: one that finds no room hears cancel', async () => {
+  const house = createScriptedHouse([
+    { ...EXPORT, run: async (_call, exchange) => said((await ask(exchange)).action) },
+  ])
+  const server = await openTestDoor(house, { limits: { maxParkedBytes: 3_000 } })
+  closers.push(server.close)
+  const large = { ...CALL, arguments: { text: 'x'.repeat(2_000) } }
+  const held = await postModern(server.url, 'tools/call', large)
+  expect(dig(held.body, 'result', 'resultType')).toBe('input_required')
+  const refused = await postModern(server.url, 'tools/call', large)
+  expect(textOf(refused.body)).toBe('cancel')
+  const small = await postModern(server.url, 'tools/call', CALL)
+  expect(dig(small.body, 'result', 'resultType')).toBe('input_required')
+})

@@ -46,12 +46,19 @@ export interface ParkedCall<Asker> {
   resume(asker: Asker, answers: readonly Answer[]): void
 }
 
+/** Whose call it is, who waits for it, and how much memory its request holds. */
+export interface By<Asker> {
+  readonly principal: string
+  readonly asker: Asker
+  readonly bytes: number
+}
+
 export interface ParkedCalls<Asker> {
   /** Of this process: another one's states name calls that are not here. */
   readonly instance: string
   /** Begins a call whose caller can be asked when the call is answered with questions. */
   begin(
-    by: { readonly principal: string; readonly asker: Asker },
+    by: By<Asker>,
     opened: ParkableExchange<Asker>,
     work: (exchange: Exchange) => Promise<Dispatched>,
   ): ParkedCall<Asker>
@@ -64,7 +71,10 @@ const GATHER_MS = 10
 /** Ends that were told, remembered to name a second use. */
 const MAX_TOLD = 10_000
 
-type ParkedLimits = Pick<DoorLimits, 'questionMs' | 'maxParked' | 'maxParkedEach'>
+type ParkedLimits = Pick<
+  DoorLimits,
+  'questionMs' | 'maxParked' | 'maxParkedEach' | 'maxParkedBytes'
+>
 
 /**
  * @param report told of calls that threw while nobody waited.
@@ -87,6 +97,7 @@ export function createParkedCalls<Asker>(
     limits,
     report,
     bears,
+    trim: () => void trim(kept, limits.maxParkedBytes),
     admit: (call) =>
       leaving?.aborted !== true && (kept.has(call.id) || makeRoom(kept, limits, call)),
     forget: (call, why) => {
@@ -103,7 +114,7 @@ export function createParkedCalls<Asker>(
   }
 }
 
-/** Ends that nobody fetched give way first, the principal's own where it is its own bound. */
+/** Keeps a call if there is room. Ends that nobody fetched give way first, the principal's own where it is its own bound. */
 function makeRoom<Asker>(
   kept: Map<string, Parked<Asker>>,
   limits: ParkedLimits,
@@ -120,8 +131,22 @@ function makeRoom<Asker>(
     if (ended === undefined) return false
     kept.delete(ended.id)
   }
+  if (!trim(kept, limits.maxParkedBytes - call.bytes())) return false
   kept.set(call.id, call)
   return true
+}
+
+/** Lets ends go, oldest first, until what is kept holds no more than this. @returns whether it came to that. */
+function trim<Asker>(kept: Map<string, Parked<Asker>>, most: number): boolean {
+  let bytes = 0
+  for (const call of kept.values()) bytes += call.bytes()
+  for (const call of kept.values()) {
+    if (bytes <= most) break
+    if (!call.isOver()) continue
+    kept.delete(call.id)
+    bytes -= call.bytes()
+  }
+  return bytes <= most
 }
 
 interface Room<Asker> {
@@ -131,6 +156,8 @@ interface Room<Asker> {
   /** Keeps the call, if there is room. */
   admit(call: Parked<Asker>): boolean
   forget(call: Parked<Asker>, why: 'told' | 'lost'): void
+  /** A call ended and nobody waits for it: what is kept may be too much now. */
+  trim(): void
 }
 
 interface Waiting {
@@ -146,6 +173,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
   readonly #room: Room<Asker>
   readonly #opened: ParkableExchange<Asker>
   readonly #waiting = new Map<string, Waiting>()
+  readonly #requestBytes: number
   #asker: Asker
   #callId = ''
   #round = 0
@@ -156,11 +184,12 @@ class Parked<Asker> implements ParkedCall<Asker> {
 
   constructor(
     room: Room<Asker>,
-    { principal, asker }: { readonly principal: string; readonly asker: Asker },
+    { principal, asker, bytes }: By<Asker>,
     opened: ParkableExchange<Asker>,
     work: (exchange: Exchange) => Promise<Dispatched>,
   ) {
     this.principal = principal
+    this.#requestBytes = bytes
     this.#room = room
     this.#opened = opened
     this.#asker = asker
@@ -182,6 +211,14 @@ class Parked<Asker> implements ParkedCall<Asker> {
   callId = (): string => this.#callId
   round = (): number => this.#round
   isOver = (): boolean => this.#end !== undefined
+
+  /** How much memory it holds. */
+  bytes(): number {
+    const end = this.#end
+    const outcome = end !== undefined && 'dispatched' in end ? end.dispatched.outcome : undefined
+    const native = outcome !== undefined && 'native' in outcome ? outcome.native : undefined
+    return this.#requestBytes + (native?.bytes.length ?? 0)
+  }
 
   async next(): Promise<Next> {
     const came = this.#end ?? (await this.#come())
@@ -264,6 +301,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
     if (this.#listener !== undefined) return this.#tell(end)
     if ('fault' in end) this.#room.report(end.fault)
     // Nobody waits: kept for a retry, for a while.
+    this.#room.trim()
     setTimeout(() => this.#room.forget(this, 'lost'), this.#room.limits.questionMs).unref()
   }
 

@@ -54,7 +54,7 @@ export async function placeCall(
   const patientMs = askable ? limits.maxRounds * limits.questionMs : 0
   const patient = { ...call, deadlineAt: call.deadlineAt + patientMs }
   if (visit.era === 'modern' && askable) {
-    const by = { principal: visit.principal.id, asker: visit }
+    const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
     const parked = door.parked.begin(by, opened, (exchange) => ports.dispatch(patient, exchange))
     return answerNext(placed, parked, earlier?.round ?? 0)
   }
