@@ -63,4 +63,14 @@ describe('where hosts keep their files', () => {
     expect(problemOf('')).not.toHaveProperty('problem')
     expect(problemOf('{}')).not.toHaveProperty('problem')
   })
+
+  test('a text of megabytes beside the servers is no problem', () => {
+    const file = hostFiles({ platform: 'linux', home, env: {} }).find(
+      ({ host }) => host === 'claude-code',
+    )
+    if (file === undefined) throw new Error('expected a place')
+    const history = 'pasted \\ "text"\n'.repeat(500_000)
+    put(file.path, JSON.stringify({ history, mcpServers: { a: { command: 'x' } } }))
+    expect(readHostFile(file)).toMatchObject({ servers: { servers: [{ name: 'a' }] } })
+  })
 })

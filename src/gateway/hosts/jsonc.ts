@@ -52,6 +52,13 @@ function createReader(text: string): Reader {
     if (found !== undefined) at += found.length
     return found
   }
+  const matchString = (): string | undefined => {
+    const end = endOfString(text, at)
+    if (end === undefined) return undefined
+    const found = text.slice(at, end)
+    at = end
+    return found
+  }
   const skip = (): void => {
     matchAt(SPACE)
     if (text.startsWith('/*', at)) fail('the end of a comment (*/)')
@@ -63,7 +70,7 @@ function createReader(text: string): Reader {
     return true
   }
   const string = (expected: string): string => {
-    const source = matchAt(STRING) ?? fail(expected)
+    const source = matchString() ?? fail(expected)
     return unquote(source)
   }
 
@@ -110,7 +117,7 @@ function createReader(text: string): Reader {
     const start = at
     if (take('{')) return object(start, depth)
     if (take('[')) return array(start, depth)
-    const quoted = matchAt(STRING)
+    const quoted = matchString()
     if (quoted !== undefined) return { value: unquote(quoted), start, end: at }
     const source = matchAt(LITERAL) ?? fail('a value')
     return { value: JSON.parse(source), start, end: at }
@@ -125,7 +132,17 @@ function createReader(text: string): Reader {
   }
 }
 
+/** Without a pattern: one would need room for every character of a long text. */
+function endOfString(text: string, start: number): number | undefined {
+  if (text[start] !== '"') return undefined
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end
+    while (text[before - 1] === '\\') before -= 1
+    if ((end - before) % 2 === 0) return end + 1
+  }
+  return undefined
+}
+
 const SPACE = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[^]*?\*\/)*/y
-const STRING = /"(?:\\[^]|[^"\\])*"/y
 const LITERAL =
   /(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![A-Za-z0-9_.])/y
