@@ -5,6 +5,7 @@ import type { Clock, Digest } from '../../core/ports/world.ts'
 import { openConnections } from '../../a2a/bindings/http.ts'
 import { createA2aPeer } from '../../a2a/upstream/peer.ts'
 import { createMcpPeer } from '../../mcp/upstream/client.ts'
+import { createStarts, type Starts } from '../../mcp/upstream/starts.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
 import { maskFor, maskPeer } from './mask-peer.ts'
 
@@ -41,10 +42,11 @@ export function openPeers(
   const takes = (name: string): boolean =>
     wanted === 'all' || (wanted !== 'none' && wanted.includes(name))
   const connections = openConnections()
+  const starts = createStarts()
   const made = new Map<string, Peer>()
   for (const server of config.mcpServers) {
     if (!server.disabled && takes(server.name))
-      made.set(server.name, maskPeer(mcpPeer(server, world), server))
+      made.set(server.name, maskPeer(mcpPeer(server, world, starts), server))
   }
   for (const agent of config.agents) {
     if (agent.disabled || !takes(agent.name)) continue
@@ -68,6 +70,7 @@ export function openPeers(
 function mcpPeer(
   server: McpServerConfig,
   { clock, digest, environment, version, verdicts }: PeerWorld,
+  starts: Starts,
 ): Peer {
   const way =
     server.transport === 'stdio'
@@ -93,6 +96,7 @@ function mcpPeer(
       digest,
       environment,
       clientInfo: { name: 'comity', version },
+      starts,
       ...(verdicts === undefined ? {} : { verdicts }),
     },
     { limits: { callMs: DEFAULT_CALL_MS, ...server.timeouts } },

@@ -43,7 +43,8 @@ import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
 import type { Session } from './session.ts'
 import { createStdioLink } from './stdio.ts'
 import { type CallLimits, watchStop } from './stop.ts'
-import { startServer, type ServerCommand } from './supervise.ts'
+import type { Starts } from './starts.ts'
+import { startServer, type ServerCommand, type ServerProcess } from './supervise.ts'
 
 /** One server, by the operator's name. */
 export interface McpPeerConfig {
@@ -71,6 +72,8 @@ export interface McpPeerDeps {
   readonly clientInfo: { readonly name: string; readonly version: string }
   /** Where it is kept which era an endpoint speaks. Left out: for this process alone. */
   readonly verdicts?: EraVerdicts
+  /** How many servers start at once, shared with the other peers. Left out: as they come. */
+  readonly starts?: Starts
 }
 
 export interface McpPeerOptions extends OfferOptions {
@@ -128,6 +131,7 @@ class ServerPeer implements McpPeer {
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
   #droppedEvents = 0
+  #closed = false
 
   constructor(config: McpPeerConfig, deps: McpPeerDeps, options: McpPeerOptions) {
     this.name = config.name
@@ -222,6 +226,7 @@ class ServerPeer implements McpPeer {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     clearTimeout(this.#quiet)
     this.#listeners.clear()
     await this.#instances.close()
@@ -261,7 +266,13 @@ class ServerPeer implements McpPeer {
     const { maxBytes } = this.#options
     const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
     if (server.transport === 'http') return createAnyHttpLink(server, listener, options)
-    return createStdioLink(await startServer(server, this.#deps.environment), listener, options)
+    const start = (): Promise<ServerProcess> => {
+      if (this.#closed) throw new LinkFailure('unreachable', false, 'it was closed')
+      return startServer(server, this.#deps.environment)
+    }
+    const attach = (process: ServerProcess): Link => createStdioLink(process, listener, options)
+    const { starts } = this.#deps
+    return starts === undefined ? attach(await start()) : starts.begin(start, attach)
   }
 
   #list(connected: Connected): Promise<ServerListing> {
