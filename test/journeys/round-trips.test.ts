@@ -197,6 +197,38 @@ test('a 2025 peer asks a 2026 caller in mid-call: form, sampling and roots, one 
   await host.close()
 })
 
+test('a call that waited for an answer when its gateway ended is unknown to the retry, and on record', async () => {
+  const home = createTestHome({ asking: { command: process.execPath, args: [ASKING] } })
+  const before = await openGateway(home)
+  const call = { ...CALL, name: 'ask_language', arguments: {} }
+  const first = await postModern(before.url, 'tools/call', call)
+  expect(dig(first.body, 'result', 'resultType')).toBe('input_required')
+  const callId = dig(first.body, 'result', '_meta', 'comity/asking', 'callId')
+  await before.host.close()
+
+  const after = await openGateway(home)
+  const retry = {
+    ...call,
+    requestState: dig(first.body, 'result', 'requestState'),
+    inputResponses: { q1: { action: 'accept', content: { language: 'zh' } } },
+  }
+  const { body } = await postModern(after.url, 'tools/call', retry)
+  expect(dig(body, 'result', '_meta', 'comity/outcome')).toEqual({
+    state: 'unknown',
+    code: 'process_died',
+    callId,
+    ran: 'unknown',
+  })
+  const { signal } = new AbortController()
+  const { entries } = await after.host.operator.explain(
+    { id: String(callId) },
+    { signal, event: () => undefined },
+  )
+  expect(entries.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(['opened', 'dispatched', 'asked', 'answered']),
+  )
+})
+
 test('a 2026 peer’s round reaches a 2025 caller as a request on its session', async () => {
   const peer = await startRoundPeer()
   const { url } = await openGateway(createTestHome({ rounds: { url: peer.url } }))
