@@ -42,9 +42,7 @@ function createReader(text: string): Reader {
   let at = text.startsWith('\ufeff') ? 1 : 0
 
   const fail = (expected: string): never => {
-    const line = text.slice(0, at).split('\n').length
-    const got = at >= text.length ? 'the end' : 'something else'
-    throw new JsoncFault(`line ${line}: expected ${expected}, got ${got}`)
+    throw faultAt(text, at, expected)
   }
   const matchAt = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at
@@ -53,11 +51,9 @@ function createReader(text: string): Reader {
     return found
   }
   const matchString = (): string | undefined => {
-    const end = endOfString(text, at)
-    if (end === undefined) return undefined
-    const found = text.slice(at, end)
-    at = end
-    return found
+    const start = at
+    at = endOfString(text, start) ?? start
+    return at === start ? undefined : text.slice(start, at)
   }
   const skip = (): void => {
     matchAt(SPACE)
@@ -70,16 +66,11 @@ function createReader(text: string): Reader {
     return true
   }
   const string = (expected: string): string => {
-    const source = matchString() ?? fail(expected)
-    return unquote(source)
+    return unquote(matchString() ?? fail(expected))
   }
-
   const unquote = (source: string): string => {
-    try {
-      return JSON.parse(source) as string
-    } catch {
-      return fail('text without control characters and with JSON escapes')
-    }
+    const parsed = parseString(source)
+    return parsed ?? fail('text without control characters and with JSON escapes')
   }
 
   const object = (start: number, depth: number): JsoncNode => {
@@ -129,6 +120,20 @@ function createReader(text: string): Reader {
       skip()
       if (at < text.length) fail('nothing more')
     },
+  }
+}
+
+function faultAt(text: string, at: number, expected: string): JsoncFault {
+  const line = text.slice(0, at).split('\n').length
+  const got = at >= text.length ? 'the end' : 'something else'
+  return new JsoncFault(`line ${line}: expected ${expected}, got ${got}`)
+}
+
+function parseString(source: string): string | undefined {
+  try {
+    return JSON.parse(source) as string
+  } catch {
+    return undefined
   }
 }
 
