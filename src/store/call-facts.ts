@@ -1,6 +1,4 @@
 /** What entries say of a call and of its outcome: plain, bounded, no payload, no secret. Payloads stand beside, salted. */
-import { randomBytes } from 'node:crypto'
-
 import type { Opening } from '../core/ports/ledger.ts'
 import { assertNever } from '../core/words/assert-never.ts'
 import type { OutboundCall } from '../core/words/call.ts'
@@ -10,10 +8,12 @@ import type { Decision } from '../core/words/policy.ts'
 import { clip } from './canonical-text.ts'
 import { saltedSha256 } from './chain.ts'
 import type { Facts, PayloadBytes } from './commands.ts'
-import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
+import { MAX_PAYLOAD } from './payload-limits.ts'
+import { createSalts } from './salts.ts'
 
 /** A fifth of a millisecond. */
 const MAX_DIGESTED_HERE = 262_144
+const drawSalt = createSalts()
 
 /** The facts of an opening. */
 export function openingFacts(opening: Opening): Facts {
@@ -66,8 +66,8 @@ export function argumentsPayload(call: OutboundCall): PayloadBytes {
  */
 function payloadOf(kind: PayloadBytes['kind'], bytes: Uint8Array): PayloadBytes {
   const size = bytes.byteLength
-  if (size <= MAX_PAYLOAD || size > MAX_DIGESTED_HERE) return { kind, bytes: bytes.slice() }
-  const salt = randomBytes(SALT_BYTES)
+  if (size <= MAX_PAYLOAD || size > MAX_DIGESTED_HERE) return { kind, bytes: new Uint8Array(bytes) }
+  const salt = drawSalt()
   return { kind, size, salt, digest: saltedSha256(salt, bytes) }
 }
 

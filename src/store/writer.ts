@@ -3,7 +3,6 @@
  *
  * It alone appends entries, so that `seq` and hash follow from the one before without a gap.
  */
-import { randomBytes } from 'node:crypto'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 import type { EntryKind } from '../core/words/entry.ts'
@@ -12,7 +11,8 @@ import { HeldCalls } from './apply/held-calls.ts'
 import { factsText } from './canonical-text.ts'
 import { chainStart, linkHash, saltedSha256 } from './chain.ts'
 import type { ChainHead, Facts, Payload, PayloadBytes } from './commands.ts'
-import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
+import { MAX_PAYLOAD } from './payload-limits.ts'
+import { createSalts } from './salts.ts'
 
 export type Row = Record<string, unknown>
 export type Parameters = Record<string, SQLInputValue>
@@ -39,7 +39,7 @@ export class Writer {
   #head: ChainHead
   readonly #run: string
   #at = { now: 0, text: new Date(0).toISOString() }
-  #stock: Uint8Array = new Uint8Array()
+  readonly #drawSalt = createSalts()
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(db: DatabaseSync, run: string) {
@@ -117,7 +117,7 @@ export class Writer {
       return { digest, bytes: size }
     }
     const { bytes } = payload
-    const salt = this.#salt()
+    const salt = this.#drawSalt()
     const digest = saltedSha256(salt, bytes)
     const size = bytes.byteLength
     this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, size <= MAX_PAYLOAD ? bytes : null)
@@ -135,14 +135,6 @@ export class Writer {
     if (this.#at.now !== this.now)
       this.#at = { now: this.now, text: new Date(this.now).toISOString() }
     return this.#at.text
-  }
-
-  /** Drawn from a stock: one draw costs as much as a hundred salts. */
-  #salt(): Uint8Array {
-    if (this.#stock.byteLength < SALT_BYTES) this.#stock = randomBytes(SALT_BYTES * 256)
-    const salt = this.#stock.subarray(0, SALT_BYTES)
-    this.#stock = this.#stock.subarray(SALT_BYTES)
-    return salt
   }
 
   #prepare(sql: string): StatementSync {

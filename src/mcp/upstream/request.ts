@@ -106,9 +106,11 @@ function continued({ continuation }: OutboundCall): Changes {
 
 /** Reads what the caller wants besides the result. Progress nobody asked for would only cost the peer work. */
 export function readWishes(params: Uint8Array): Wishes {
-  const meta = findMember(scanObject(params), '_meta')
+  // Not checked here: `buildRequest` refuses what is unsound before anything is sent.
+  const unchecked = { validated: true, allowDuplicates: true }
+  const meta = findMember(scanObject(params, undefined, unchecked), '_meta')
   if (meta?.type !== 'object') return { progress: false }
-  const members = scanObject(params, meta.value, { validated: true })
+  const members = scanObject(params, meta.value, unchecked)
   const level = findMember(members, MODERN_META.logLevel)
   return {
     progress: findMember(members, PROGRESS_TOKEN) !== undefined,
