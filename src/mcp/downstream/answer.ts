@@ -3,13 +3,15 @@
  */
 import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { encodeJson } from '../wire/spans.ts'
+import { encodeJson, type Member } from '../wire/spans.ts'
 
 export type Answer =
   | {
       readonly kind: 'result'
       /** A JSON object without the fields that only modern results have, unless `revision` says it is modern. */
       readonly bytes: Uint8Array
+      /** All members of these bytes, when they were scanned already. */
+      readonly members?: readonly Member[]
       /** The revision a peer wrote it in; absent for our own. */
       readonly revision?: string
       /** Default `complete`. */

@@ -8,7 +8,7 @@
 import type { ListedItem, Listing, ListKind } from '../../core/ports/catalogue.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { concat, encodeJson, setMembers } from '../wire/spans.ts'
+import { concat, encodeJson, scanObject, setMembers, type Member } from '../wire/spans.ts'
 import { badParams, ourError, type Answer } from './answer.ts'
 import type { Door } from './options.ts'
 import { isObject } from './request-meta.ts'
@@ -47,23 +47,89 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
   if (after !== undefined && start === 0) {
     return badParams('the list changed since this cursor was given: start over without it')
   }
+  const ttlMs = Math.max(0, Math.trunc(listing.ttlMs))
+  const notes = notesOn(listing)
+  const write = (): Uint8Array => encodePage(door, visit, { kind, items, start, notes })
+  if (notes._meta !== undefined) return { kind: 'result', bytes: write(), ttlMs }
+  const key = JSON.stringify([
+    kind,
+    visit.era,
+    visit.headers !== undefined,
+    visit.principal.id,
+    start,
+  ])
+  return { kind: 'result', ...keptPage(door, listing.items, key, write), ttlMs }
+}
+
+function encodePage(
+  door: Door,
+  visit: Visit,
+  {
+    kind,
+    items,
+    start,
+    notes,
+  }: {
+    readonly kind: ListKind
+    readonly items: readonly ListedItem[]
+    readonly start: number
+    readonly notes: { readonly _meta?: Uint8Array }
+  },
+): Uint8Array {
   const page = items.slice(start, start + door.limits.pageSize)
   const last = page.at(-1)
   const more = start + page.length < items.length && last !== undefined
   const cursor: Cursor | undefined = more
     ? { kind, after: last.exposed, principal: visit.principal.id }
     : undefined
-  return {
-    kind: 'result',
-    bytes: setMembers(encodeJson({}), undefined, {
-      [MEMBER_OF[kind]]: arrayOf(
-        page.map(({ definition }) => definitionFor(visit, kind, definition)),
-      ),
-      ...(cursor === undefined ? {} : { nextCursor: encodeJson(door.seal.seal('cursor', cursor)) }),
-      ...notesOn(listing),
-    }),
-    ttlMs: Math.max(0, Math.trunc(listing.ttlMs)),
+  return setMembers(encodeJson({}), undefined, {
+    [MEMBER_OF[kind]]: arrayOf(
+      page.map(({ definition }) => definitionFor(visit, kind, definition)),
+    ),
+    ...(cursor === undefined ? {} : { nextCursor: encodeJson(door.seal.seal('cursor', cursor)) }),
+    ...notes,
+  })
+}
+
+/** A page as it was written, and where its members lie. */
+interface Page {
+  readonly bytes: Uint8Array
+  readonly members: readonly Member[]
+}
+
+/** Pages of one door by the very items that they show: who lists those again gets them again. */
+interface KeptPages {
+  bytes: number
+  byItems: WeakMap<readonly ListedItem[], Map<string, Page>>
+}
+
+/** What is kept of pages at one door. Beyond it all are written anew. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024
+const keptPages = new WeakMap<Door, KeptPages>()
+
+function keptPage(
+  door: Door,
+  items: readonly ListedItem[],
+  key: string,
+  write: () => Uint8Array,
+): Page {
+  let kept = keptPages.get(door)
+  if (kept === undefined || kept.bytes > MAX_KEPT_BYTES) {
+    kept = { bytes: 0, byItems: new WeakMap() }
+    keptPages.set(door, kept)
   }
+  let pages = kept.byItems.get(items)
+  if (pages === undefined) {
+    pages = new Map()
+    kept.byItems.set(items, pages)
+  }
+  const known = pages.get(key)
+  if (known !== undefined) return known
+  const bytes = write()
+  const page = { bytes, members: scanObject(bytes, undefined, { validated: true }) }
+  kept.bytes += bytes.length
+  pages.set(key, page)
+  return page
 }
 
 function notListed({ allFailed, missing, stale = [] }: Listing): Answer {

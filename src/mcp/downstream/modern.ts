@@ -180,7 +180,7 @@ function unknownMethod(method: string): Answer {
 function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   if (made.kind === 'error') return errorReply(request.id, made)
   const { bytes } = made
-  const members = scanObject(bytes, undefined, { validated: true })
+  const members = made.members ?? scanObject(bytes, undefined, { validated: true })
   const wanted = made.resultType ?? 'complete'
   const { method } = request
   const cacheable =
