@@ -234,7 +234,7 @@ test('a 2026 peer’s round reaches a 2025 caller as a request on its session', 
   const { url } = await openGateway(createTestHome({ rounds: { url: peer.url } }))
   const client = new ClientV1({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
-    expect(params.message).toBe('Which language?')
+    expect(params.message).toBe('rounds asks: Which language?')
     return { action: 'accept', content: { language: 'en' } }
   })
   await client.connect(new TransportV1(new URL(url)) as Transport)

@@ -12,6 +12,7 @@ import { setResultMeta } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { MODERN_REVISION, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, setMembers } from '../wire/spans.ts'
+import { asksBy, sayWhoAsks } from './asked-by.ts'
 import { ourError, unreadableResult, type Answer, type ErrorAnswer } from './answer.ts'
 import { sealEnvelope, type Sealed, type UrlToOpen } from './envelope.ts'
 import type { Door } from './options.ts'
@@ -92,7 +93,10 @@ export function askToOpen(
   if (!visit.can.url) return lacksCapability({ elicitation: { url: {} } })
   const requests = urls.map(({ key, url, message }) => [
     key,
-    { method: 'elicitation/create', params: { mode: 'url', message, url } },
+    {
+      method: 'elicitation/create',
+      params: { mode: 'url', message: asksBy(route.peer, message), url },
+    },
   ])
   const { callId, round, approvalId } = of
   const sealed: Sealed = {
@@ -163,14 +167,16 @@ function lacksCapability(missing: Readonly<Record<string, unknown>>): ErrorAnswe
   )
 }
 
-/** The peer's own bytes where they are in this revision; else built from the questions. */
-function questionsBody(outcome: Asking): Uint8Array | undefined {
-  const { native, questions } = outcome
-  if (native?.protocol === 'mcp' && native.revision === MODERN_REVISION) return native.bytes
+/** The peer's own bytes where they are in this revision, each question in its name; else built from the questions. */
+function questionsBody({ native, questions, handle }: Asking): Uint8Array | undefined {
+  const own = native?.protocol === 'mcp' && native.revision === MODERN_REVISION
+  if (own && questions.length === 0) return native.bytes
   if (questions.length === 0 || questions.some((question) => question.native.protocol !== 'mcp'))
     return undefined
-  const requests = Object.fromEntries(questions.map(({ key, native: own }) => [key, own.bytes]))
-  return setMembers(encodeJson({}), undefined, {
+  const requests = Object.fromEntries(
+    questions.map((question) => [question.key, sayWhoAsks(question, handle.peer).native.bytes]),
+  )
+  return setMembers(own ? native.bytes : encodeJson({}), undefined, {
     inputRequests: setMembers(encodeJson({}), undefined, requests),
   })
 }

@@ -103,7 +103,10 @@ test("the peer's state stays sealed, its other members travel, and the retry is 
   const result = dig(first.body, 'result')
   const requestState = String(dig(result, 'requestState'))
 
-  expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { q: FORM }, big: 1 })
+  // In the name of the peer that asks, every other byte as it came.
+  const params = { ...FORM.params, message: 'desk asks: Which language?' }
+  const inputRequests = { q: { ...FORM, params } }
+  expect(result).toMatchObject({ resultType: 'input_required', inputRequests, big: 1 })
   expect(result).not.toHaveProperty('ttlMs')
   expect(first.text).not.toContain('theirs')
 

@@ -81,7 +81,7 @@ describe('the official clients', () => {
       accepted('roots', ROOTS),
     ])
     expect(asked).toEqual([
-      expect.objectContaining({ message: 'Which language?', _meta: { kept: true } }),
+      expect.objectContaining({ message: 'desk asks: Which language?', _meta: { kept: true } }),
       expect.objectContaining({ mode: 'url', url: 'https://example.com/in' }),
     ])
     expect(dig(asked[1], 'elicitationId')).toMatch(/^[\w-]{20,}$/)

@@ -95,7 +95,7 @@ test('the official client is asked by a peer that holds its call open, and gets 
     },
   )
   client.setRequestHandler('elicitation/create', async ({ params }) => {
-    expect(params.message).toBe('Which language?')
+    expect(params.message).toBe('desk asks: Which language?')
     return { action: 'accept', content: { language: 'de' } }
   })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)))
@@ -128,13 +128,13 @@ test('what belonged to the peer’s hop stays behind, and the caller sees which 
       q1: {
         method: 'elicitation/create',
         params: {
-          message: 'Which language?',
+          message: 'desk asks: Which language?',
           requestedSchema: { type: 'object', properties: { language: { type: 'string' } } },
         },
       },
       q2: {
         method: 'elicitation/create',
-        params: { mode: 'url', message: 'Sign in', url: 'https://login.example/' },
+        params: { mode: 'url', message: 'desk asks: Sign in', url: 'https://login.example/' },
       },
     },
     requestState: expect.any(String),

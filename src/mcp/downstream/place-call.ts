@@ -13,6 +13,7 @@ import { mcpNative } from '../wire/native.ts'
 import { changeMembers } from '../wire/spans.ts'
 import { dropUnsoundTrace } from '../wire/trace-context.ts'
 import { badParams, type Answer } from './answer.ts'
+import { inNameOf } from './asked-by.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
 import { openEnvelope, readUnasked, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
 import { openExchange } from './exchange.ts'
@@ -55,14 +56,17 @@ export async function placeCall(
   const patient = { ...call, deadlineAt: call.deadlineAt + patientMs }
   if (visit.era === 'modern' && askable) {
     const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
-    const parked = door.parked.begin(by, opened, (exchange) => ports.dispatch(patient, exchange))
+    const parked = door.parked.begin(by, opened, (exchange) =>
+      ports.dispatch(patient, inNameOf(route.peer, exchange)),
+    )
     return answerNext(placed, parked, earlier?.round ?? 0)
   }
   try {
-    const dispatched = await ports.dispatch(patient, opened.exchange)
+    const exchange = inNameOf(route.peer, opened.exchange)
+    const dispatched = await ports.dispatch(patient, exchange)
     if (visit.era === 'modern') return finish(placed, dispatched, earlier?.round ?? 0)
-    const ended = await askInRounds(placed, dispatched, opened.exchange, (continuation) =>
-      ports.dispatch({ ...patient, continuation }, opened.exchange),
+    const ended = await askInRounds(placed, dispatched, exchange, (continuation) =>
+      ports.dispatch({ ...patient, continuation }, exchange),
     )
     return 'kind' in ended ? ended : finish(placed, ended, 0)
   } finally {

@@ -65,7 +65,7 @@ test('a modern caller opens the address and its retry sends the call again, with
     inputRequests: {
       url1: {
         method: 'elicitation/create',
-        params: { mode: 'url', message: 'Sign in', url: 'https://login.example/a' },
+        params: { mode: 'url', message: 'desk asks: Sign in', url: 'https://login.example/a' },
       },
     },
   })
