@@ -2,12 +2,12 @@
  * The guard: a small process of ours that outlives us by a moment. Its standard input is a pipe
  * that only we hold; when it closes, however we died, it ends every process group we told it of.
  *
- * Input lines: `+<pgid>` watch, `-<pgid>` forget, `mark <name>=<value>`, an environment entry that our
- * children carry, by which Linux also finds those that left their group. Arguments are lines that it
+ * Input lines: `+<pgid>` watch, `-<pgid>` forget, `mark <name>=<value>`, how an environment entry
+ * begins that our children carry, by which Linux also finds those that left their group. Arguments are lines that it
  * has before it reads any.
  */
-import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { findMarkedNow } from './marked.ts'
 
 const GRACE_MS = 400
 
@@ -36,7 +36,7 @@ export function runGuard(input: NodeJS.ReadableStream, known: readonly string[])
 
 function endAll(groups: ReadonlySet<number>, mark: string | undefined, signal: NodeJS.Signals) {
   for (const group of groups) send(-group, signal)
-  if (mark !== undefined) for (const pid of findMarked(mark)) send(pid, signal)
+  if (mark !== undefined) for (const pid of findMarkedNow(mark)) send(pid, signal)
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {
@@ -46,28 +46,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal)
   } catch {
     // Gone already.
-  }
-}
-
-/** Linux only: processes whose initial environment holds the entry. Elsewhere none is found. */
-function findMarked(mark: string): number[] {
-  let names: string[]
-  try {
-    names = readdirSync('/proc')
-  } catch {
-    return []
-  }
-  return names
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((name) => holds(`/proc/${name}/environ`, mark))
-    .map(Number)
-}
-
-function holds(path: string, mark: string): boolean {
-  try {
-    return readFileSync(path, 'latin1').split('\0').includes(mark)
-  } catch {
-    return false
   }
 }
 

@@ -2,13 +2,14 @@
  * Supervision of one stdio server's process: how it is started, what it inherits, how it ends.
  *
  * No shell, a process group of its own, a minimal environment. Stopping closes its input, then asks
- * (TERM), then insists (KILL), always the whole group: what a server started goes with it.
+ * (TERM), then insists (KILL), always the whole group: what a server started goes with it, on Linux also what left the group.
  *
  * @source MCP 2026-07-28, transports, stdio, shutdown.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { findMarked } from './marked.ts'
 import { sharedWatch } from './watch.ts'
 
 export interface ServerCommand {
@@ -67,6 +68,9 @@ const INHERITED = [
 ] as const
 
 const STDERR_TAIL_BYTES = 16 * 1024
+/** How long what a server left behind may take after TERM: so many times so many milliseconds. */
+const SWEEP_ROUNDS = 20
+const SWEEP_MS = 10
 /** Shorter values are words like `1` or `debug` whose masking would only garble the text. */
 const MASKED_FROM_LENGTH = 6
 
@@ -106,6 +110,7 @@ export async function startServer(
   times: StopTimes = {},
 ): Promise<ServerProcess> {
   const watch = sharedWatch()
+  const mark = watch.mark()
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
     server.command,
     [...server.args],
@@ -114,7 +119,7 @@ export async function startServer(
       detached: process.platform !== 'win32',
       windowsHide: true,
       shell: false,
-      env: { ...minimalEnvironment(environment, server.env), ...watch.mark },
+      env: { ...minimalEnvironment(environment, server.env), [mark.name]: mark.value },
       ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
     },
   )
@@ -131,6 +136,7 @@ export async function startServer(
   if (pid === undefined) throw new Error(await startError(server, ended))
   const cleaned = ended.then(async () => {
     await sweepGroup(pid)
+    await sweepStrays(`${mark.name}=${mark.value}`)
     watch.forget(pid)
   })
   let stopping: Promise<void> | undefined
@@ -166,11 +172,22 @@ async function stopProcess(
 /** What the server itself started and left behind: asked, then made to go. */
 async function sweepGroup(pid: number): Promise<void> {
   if (!signalGroup(pid, 'SIGTERM')) return
-  for (let round = 0; round < 20; round += 1) {
-    await delay(10)
+  for (let round = 0; round < SWEEP_ROUNDS; round += 1) {
+    await delay(SWEEP_MS)
     if (!groupLives(pid)) return
   }
   signalGroup(pid, 'SIGKILL')
+}
+
+/** What it started and what left its group: asked, then made to go. */
+async function sweepStrays(mark: string): Promise<void> {
+  const strays = await findMarked(mark)
+  if (strays.length === 0) return
+  for (const pid of strays) signal(pid, 'SIGTERM')
+  for (let round = 0; round < SWEEP_ROUNDS && strays.some((pid) => signal(pid, 0)); round += 1)
+    await delay(SWEEP_MS)
+  // Looked for anew: what goes may start others on its way.
+  for (const pid of await findMarked(mark)) signal(pid, 'SIGKILL')
 }
 
 async function endsWithin(ended: Promise<string>, ms: number): Promise<boolean> {
@@ -186,10 +203,14 @@ function groupLives(pid: number): boolean {
 }
 
 /** @returns whether there was anyone to tell. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+function signalGroup(pid: number, name: NodeJS.Signals | 0): boolean {
+  // Windows knows no groups; there only the process itself is reached.
+  return signal(process.platform === 'win32' ? pid : -pid, name)
+}
+
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
-    // Windows knows no groups; there only the process itself is reached.
-    process.kill(process.platform === 'win32' ? pid : -pid, signal)
+    process.kill(pid, name)
     return true
   } catch {
     return false

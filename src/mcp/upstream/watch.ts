@@ -8,12 +8,12 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 
-/** Name of the environment entry by which the guard finds our children. Its value is no secret. */
+/** Name of the environment entry by which our children are found. Its value is no secret. */
 export const GUARD_MARK = 'COMITY_CHILD_OF'
 
 export interface Watch {
-  /** The environment entry that every child must carry. */
-  readonly mark: Readonly<Record<string, string>>
+  /** The environment entry that one child is to carry, and no other: the guard knows how all of them begin. */
+  mark(): { readonly name: string; readonly value: string }
   /** To be called in the same turn as the spawn, so that nothing can come in between. */
   watch(group: number): void
   forget(group: number): void
@@ -30,12 +30,13 @@ export function sharedWatch(): Watch {
 function createWatch(): Watch {
   const value = randomBytes(12).toString('hex')
   const groups = new Set<number>()
+  let marks = 0
   let guard: ChildProcess | undefined
   const tell = (line: string): void => void guard?.stdin?.write(`${line}\n`)
   const start = (): void => {
     // Told with its start, not after it: we may be ended between the two.
     const child = spawnGuard([
-      `mark ${GUARD_MARK}=${value}`,
+      `mark ${GUARD_MARK}=${value}.`,
       ...[...groups].map((group) => `+${group}`),
     ])
     guard = child
@@ -46,7 +47,11 @@ function createWatch(): Watch {
     })
   }
   return {
-    mark: { [GUARD_MARK]: value },
+    mark() {
+      marks += 1
+      // With an end: 1 is not how 10 begins.
+      return { name: GUARD_MARK, value: `${value}.${marks}.` }
+    },
     watch(group) {
       groups.add(group)
       if (guard === undefined) start()
