@@ -81,13 +81,11 @@ export interface Peer {
   counts?(): PeerCounts | undefined
   /** The last of what it printed beside the protocol, masked and bounded. Left out by peers that print nothing here. */
   printed?(): string
-  /** Tries anew at once what waits after failures. Left out by peers that have nothing to start. @throws Error saying why it failed. */
+  /** Ends a pause after failures and starts or reaches it anew. Left out by peers that have nothing to start. @throws Error saying why it failed. */
   restart?(): Promise<void>
   /** @throws Error saying why it cannot be asked. */
   query?(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
   /** Calls back when the peer says that the resource, or one below it, changed: with that one's URI. Returns the way to stop. */
   watch?(uri: string, listener: (uri: string) => void): () => void
-  /** Ends a pause after failures and starts or reaches it anew. */
-  restart?(): Promise<void>
   close(): Promise<void>
 }
