@@ -8,7 +8,7 @@ import type { PolicyCheck } from './ports/checks.ts'
 import type { Ledger } from './ports/ledger.ts'
 import type { Exchange } from './ports/upstream.ts'
 import type { OutboundCall } from './words/call.ts'
-import type { Answer, CallerCan, Question } from './words/question.ts'
+import type { Answer, CallerCan, Question, QuestionKind } from './words/question.ts'
 
 export interface QuestionPorts {
   readonly policy: PolicyCheck
@@ -48,7 +48,7 @@ export function gateQuestions(
 function isAllowed(
   { policy }: QuestionPorts,
   { principal, route }: OutboundCall,
-  kind: Question['kind'],
+  kind: QuestionKind,
 ): boolean {
   // No approval can be waited for in mid-call: a rule that would ask for one does not let it through.
   return policy.decideQuestion(principal, route, kind).effect === 'allow'
