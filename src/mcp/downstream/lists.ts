@@ -174,10 +174,19 @@ function shownItems(
   if (kind !== 'tool') return listing.items
   // Callers over modern HTTP have to drop a tool with unusable annotations; one that is listed can be called.
   const strict = visit.era === 'modern' && visit.headers !== undefined
-  const items = strict
-    ? listing.items.filter(({ definition }) => paramHeadersOf(definition).ok)
-    : listing.items
+  const items = strict ? callableOf(listing.items) : listing.items
   return door.ports.delegation === undefined ? items : [...items, ...TASK_TOOLS]
+}
+
+const callable = new WeakMap<readonly ListedItem[], readonly ListedItem[]>()
+
+/** Those without unusable annotations. */
+function callableOf(items: readonly ListedItem[]): readonly ListedItem[] {
+  const known = callable.get(items)
+  if (known !== undefined) return known
+  const fit = items.filter(({ definition }) => paramHeadersOf(definition).ok)
+  callable.set(items, fit)
+  return fit
 }
 
 const forLegacy = new WeakMap<JsonText, Uint8Array>()
