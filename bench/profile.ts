@@ -33,6 +33,7 @@ const { values } = parseArgs({
     'in-flight': { type: 'string', default: '16' },
     seconds: { type: 'string', default: '4' },
     rows: { type: 'string', default: '45' },
+    list: { type: 'boolean', default: false },
     total: { type: 'boolean', default: false },
     keep: { type: 'string' },
   },
@@ -40,21 +41,26 @@ const { values } = parseArgs({
 
 const scratch = makeScratch('profile')
 const folder = values.keep ?? scratch.path
-const peer = await startPeer()
+/** With `--list`: twenty peers of fifty tools each. */
+const peer = await startPeer(values.list ? 50 : 2)
+const names = values.list ? Array.from({ length: 20 }, (_, index) => `p${index}`) : ['peer']
 const comity = await startComity(
-  { peer: { type: 'http', url: peer.url } },
+  Object.fromEntries(
+    names.map((name) => [name, { type: 'http', url: new URL(`/${name}/mcp`, peer.url).href }]),
+  ),
   {
     nodeArgs: ['--import', join(import.meta.dirname, 'probes', 'cpu-profile.mjs')],
     env: { PROFILE_FOLDER: folder },
   },
 )
 try {
-  await waitForTools(comity, 2)
-  const work = {
+  await waitForTools(comity, values.list ? 1000 : 2)
+  const call = {
     do: 'call',
     tool: comity.tool('peer', values.tool),
     bytes: Number(values.bytes),
   } as const
+  const work = values.list ? ({ do: 'list', tools: 1000 } as const) : call
   const load = (seconds: number): Promise<LoadReport> =>
     runLoad(
       {
