@@ -23,6 +23,7 @@ import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
 import { createAnyHttpLink } from './any-http.ts'
+import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { createEra, type Era } from './era.ts'
 import { createEventQueue } from './events.ts'
@@ -100,8 +101,6 @@ export type McpPeer = Peer &
 const DEFAULT_LIST_MS = 60_000
 const DEFAULT_MOST_OWN = 16
 const DEFAULT_IDLE_MS = 600_000
-/** Several `list_changed` in a burst are one change, milliseconds. */
-const CHANGE_QUIET_MS = 100
 
 /** Makes the peer; starts and sends nothing until it is first used. @throws TypeError for a bad url. */
 export function createMcpPeer(
@@ -128,6 +127,7 @@ class ServerPeer implements McpPeer {
   readonly #era: Era
   readonly #instances: Instances
   readonly #listeners = new Set<() => void>()
+  readonly #pace = createChangePace(() => performance.now())
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
   #droppedEvents = 0
@@ -284,7 +284,7 @@ class ServerPeer implements McpPeer {
 
   #changed(): void {
     if (this.#quiet !== undefined) return
-    this.#quiet = setTimeout(() => this.#tellChanged(), CHANGE_QUIET_MS)
+    this.#quiet = setTimeout(() => this.#tellChanged(), this.#pace())
     this.#quiet.unref()
   }
 
