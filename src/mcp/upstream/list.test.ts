@@ -60,6 +60,47 @@ describe('a cursor that the server itself takes for invalid', () => {
   })
 })
 
+describe('lists larger than anybody needs', () => {
+  test('one page of a hundred thousand tools: the first ten thousand, and that there are more', async () => {
+    const peer = openPeer(
+      inlineServer(`
+        const tools = Array.from({ length: 100_000 }, (_, i) => ({ name: 't' + i, inputSchema: {} }))
+        serve({ 'tools/list': (m) => answer(m, { tools }) })`),
+    )
+    const { capabilities, leftOut } = await peer.listing()
+    expect(capabilities).toHaveLength(10_000)
+    const reason = 'the list has more than 10000 items; the rest is not read'
+    expect(leftOut).toEqual([{ peer: 'peer', kind: 'tool', name: '*', reason }])
+  }, 30_000)
+
+  test('pages without end of tools as large as a message may be: bounded in bytes, not in pages alone', async () => {
+    const peer = openPeer(
+      inlineServer(`
+        let page = 0
+        const description = 'x'.repeat(20 * 1024 * 1024)
+        serve({ 'tools/list': (m) => {
+          page += 1
+          answer(m, { tools: [{ name: 't' + page, description, inputSchema: {} }], nextCursor: 'c' + page })
+        } })`),
+    )
+    const { capabilities, leftOut } = await peer.listing()
+    expect(capabilities).toHaveLength(4)
+    expect(leftOut).toMatchObject([
+      { name: '*', reason: 'the list has more than 67108864 bytes; the rest is not read' },
+    ])
+  }, 60_000)
+
+  test('exactly as many items as a list may have leave nothing out', async () => {
+    const peer = openPeer(
+      inlineServer(`
+        const tools = Array.from({ length: 10_000 }, (_, i) => ({ name: 't' + i, inputSchema: {} }))
+        serve({ 'tools/list': (m) => answer(m, { tools }) })`),
+    )
+    const { capabilities, leftOut } = await peer.listing()
+    expect([capabilities.length, leftOut]).toEqual([10_000, []])
+  }, 30_000)
+})
+
 test('icons, metadata and what nobody knows are kept byte for byte', async () => {
   const item =
     '{ "name":"a" ,"title":"\\u00e4", "inputSchema":{"type":"object","$defs":{"x":{"const":1.0}}}, "icons":[{"src":"data:,","sizes":["any"]}], "_meta":{"ui":{"resourceUri":"ui://x"},"n":1e300}, "new":[ ] }'

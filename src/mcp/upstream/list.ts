@@ -2,10 +2,12 @@
  * What one server offers, parsed item by item: a bad tool, page or list takes nothing else away,
  * and what is missing is named with its reason.
  *
- * Loops are bounded: a cursor that comes back ends the list, so does the page budget.
+ * Loops are bounded: a cursor that comes back ends the list, so do its budgets of pages, items and bytes;
+ * and others have their turn while a long list is read.
  *
  * @source MCP 2026-07-28, server features and utilities, pagination; 2025-11-25, tools (execution).
  */
+import { setImmediate as turn } from 'node:timers/promises'
 import type {
   Capability,
   CapabilityHints,
@@ -41,6 +43,8 @@ export interface ListOptions {
   readonly maxPages?: number
   /** Items a list may have. Default 10000. */
   readonly maxItems?: number
+  /** Bytes that all pages of a list may have. Default 64 MiB. */
+  readonly maxListBytes?: number
 }
 
 export interface ServerListing {
@@ -91,6 +95,9 @@ const LISTS: readonly ListKind[] = [
 
 const DEFAULT_MAX_PAGES = 200
 const DEFAULT_MAX_ITEMS = 10_000
+const DEFAULT_MAX_LIST_BYTES = 64 * 1024 * 1024
+/** After so long in one go others have their turn, milliseconds: each definition costs its hash. */
+const LONGEST_GO_MS = 4
 const MAX_NAME_CHARACTERS = 2048
 
 /**
@@ -163,8 +170,9 @@ class OneList {
 
   async #readPages(): Promise<LinkFailure | 'bad_cursor' | undefined> {
     const maxPages = this.#options.maxPages ?? DEFAULT_MAX_PAGES
-    const maxItems = this.#options.maxItems ?? DEFAULT_MAX_ITEMS
+    const maxBytes = this.#options.maxListBytes ?? DEFAULT_MAX_LIST_BYTES
     const cursors = new Set<string>()
+    let bytes = 0
     let cursor: Uint8Array | undefined
     for (let page = 1; ; page += 1) {
       const read = await this.#readPage(cursor)
@@ -178,15 +186,20 @@ class OneList {
         return page === 1 ? read : undefined
       }
       if (read.ttlMs !== undefined) this.ttls.push(read.ttlMs)
-      for (const item of read.items) this.#addItem(read.bytes, item)
+      bytes += read.bytes.length
+      const full = await this.#addItems(read)
+      if (full !== undefined) {
+        this.#leave('*', full)
+        return undefined
+      }
       if (read.next === undefined) return undefined
       const text = readString(read.bytes, read.next.value)
       const problem = cursors.has(text)
         ? 'the list repeats a cursor; what came after is not read'
         : page >= maxPages
           ? `the list has more than ${maxPages} pages; the rest is not read`
-          : this.#count >= maxItems
-            ? `the list has more than ${maxItems} items; the rest is not read`
+          : bytes >= maxBytes
+            ? `the list has more than ${maxBytes} bytes; the rest is not read`
             : undefined
       if (problem !== undefined) {
         this.#leave('*', problem)
@@ -238,6 +251,23 @@ class OneList {
       if (error instanceof JsonFault) return unreadable(error.message, method)
       throw error
     }
+  }
+
+  /** @returns why not all of the page was taken. */
+  async #addItems({ bytes, items }: Page): Promise<string | undefined> {
+    const maxItems = this.#options.maxItems ?? DEFAULT_MAX_ITEMS
+    let since = performance.now()
+    for (const item of items) {
+      if (this.#count >= maxItems) {
+        return `the list has more than ${maxItems} items; the rest is not read`
+      }
+      this.#addItem(bytes, item)
+      if (performance.now() - since < LONGEST_GO_MS) continue
+      await turn()
+      if (this.#signal.aborted) return 'the list took too long; the rest is not read'
+      since = performance.now()
+    }
+    return undefined
   }
 
   #addItem(bytes: Uint8Array, item: Item): void {
