@@ -61,7 +61,7 @@ export interface DoorLimits {
   readonly maxUnreadBytes: number
   /** How long a caller over HTTP may take nothing of what is ready for it, milliseconds; then its connection is ended. Default 60 s. */
   readonly writeIdleMs: number
-  /** Items a page. Default 200. */
+  /** Items a page. Default 1000. */
   readonly pageSize: number
   /** The longest a call is waited for, milliseconds. Default 10 min. */
   readonly callMs: number
@@ -157,7 +157,7 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxInFlight: 1024,
   maxUnreadBytes: 256 * 1024 * 1024,
   writeIdleMs: 60_000,
-  pageSize: 200,
+  pageSize: 1000,
   callMs: 600_000,
   delegationWaitMs: 45_000,
   heartbeatMs: 10_000,
