@@ -57,6 +57,8 @@ const BACKSLASH = 0x5c
 const BRACE_OPEN = 0x7b
 /** From so many members on, a set finds repeated keys faster than looking at each pair. */
 const MANY_MEMBERS = 12
+/** From so many bytes on memory is not cleared first. */
+const LARGE_BYTES = 4096
 
 /**
  * Reads one object: checks the whole text (or span) strictly and tells its own members.
@@ -210,7 +212,7 @@ export function spliceInto(
     length += insert.length - (span.end - span.start)
     last = span.end
   }
-  const result = new Uint8Array(length)
+  const result = unclearedBytes(length)
   let from = 0
   let to = before.length
   result.set(before)
@@ -301,11 +303,18 @@ export function removeMember(bytes: Uint8Array, object: Span, key: string): Uint
   return setMembers(bytes, object, { [key]: undefined })
 }
 
+/** Memory of its own that is to be written whole: clearing a large one costs as much as filling it. */
+function unclearedBytes(length: number): Uint8Array {
+  if (length < LARGE_BYTES) return new Uint8Array(length)
+  const { buffer, byteOffset } = Buffer.allocUnsafeSlow(length)
+  return new Uint8Array(buffer, byteOffset, length)
+}
+
 /** One buffer of all parts. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0
   for (const part of parts) length += part.length
-  const result = new Uint8Array(length)
+  const result = unclearedBytes(length)
   let at = 0
   for (const part of parts) {
     result.set(part, at)
