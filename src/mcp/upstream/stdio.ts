@@ -18,6 +18,7 @@ import {
 } from '../wire/json-rpc.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
+import { brokenAnswerId } from './broken-answer.ts'
 import { createIncoming } from './incoming.ts'
 import { createLineSplitter } from './lines.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
@@ -203,9 +204,10 @@ class StdioLink implements Link {
 
   /** A broken answer to something we asked fails that request; everything else is noise. */
   #readFault(fault: RpcFault, line: Uint8Array): void {
-    if (fault.claimed && fault.id !== undefined) {
+    const id = fault.claimed ? fault.id : brokenAnswerId(line)
+    if (id !== undefined) {
       const failure = new LinkFailure('unreadable', true, `answered with ${fault.message}`)
-      if (this.#pending.fail(fault.id, failure)) return
+      if (this.#pending.fail(id, failure)) return
     }
     this.#addNoise(line)
   }
