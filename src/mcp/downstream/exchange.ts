@@ -21,6 +21,8 @@ export interface OpenExchange {
   attach(visit: Visit): void
   /** The deadline stands still until the returned function was called. */
   hold(): () => void
+  /** The door is closing and its time is up, whoever waits or does not. */
+  shutDown(): void
   /** Nothing is sent any more, timers end. Call it once the outcome is there. */
   close(): void
 }
@@ -85,6 +87,7 @@ export function openExchange(visit: Visit, deadlineAt: number, now: number): Ope
     },
     attach,
     hold: deadline.hold,
+    shutDown: () => stop('shutdown'),
     close: () => {
       closed = true
       for (const one of forget) one()

@@ -69,6 +69,7 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const sessionless = createSessionless()
   const allowed = (options.allowedHosts ?? LOOPBACK_HOSTS).map((host) => host.toLowerCase())
   const closing = new AbortController()
+  closing.signal.addEventListener('abort', door.parked.shutDown)
   const running = new Set<Promise<void>>()
   /** Connections that wait for news: a session has one, so that they are bounded with the sessions. */
   const listening = new Set<Promise<void>>()
@@ -119,7 +120,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
       closed = true
       door.leave()
       sessions.close()
-      const all = (): Promise<unknown> => Promise.allSettled([...running, ...listening])
+      const all = (): Promise<unknown> =>
+        Promise.allSettled([...running, ...listening, door.parked.settled()])
       await drain(all, door.limits.drainMs, closing)
     },
   }

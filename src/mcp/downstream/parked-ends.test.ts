@@ -1,5 +1,7 @@
 /** Parked calls where doors end and on pipes. */
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createInterface } from 'node:readline'
 import { afterEach, expect, test } from 'vitest'
 import type { Exchange } from '../../core/ports/upstream.ts'
@@ -69,6 +71,71 @@ test('a door that closes lets no peer wait for an answer that cannot come', asyn
   await server.close()
   await until(() => heard !== undefined)
   expect(heard).toBe('cancel')
+})
+
+test('a door that closes waits until calls whose questions it canceled have ended', async () => {
+  let ended = false
+  const house = createScriptedHouse([
+    {
+      ...EXPORT,
+      run: async (_call, exchange) => {
+        const { action } = await ask(exchange)
+        // What a peer does with a cancel takes it a while.
+        for (let turn = 0; turn < 5; turn += 1) await nextTurn()
+        ended = true
+        return said(action)
+      },
+    },
+  ])
+  const server = await openTestDoor(house)
+  await postModern(server.url, 'tools/call', CALL)
+  await server.close()
+  expect(ended).toBe(true)
+})
+
+test('a door that closes stops calls that were parked and do not end, and is closed in bounded time', async () => {
+  let reason: unknown
+  const house = createScriptedHouse([
+    {
+      ...EXPORT,
+      run: async (_call, exchange) => {
+        await ask(exchange)
+        if (!exchange.signal.aborted) await once(exchange.signal, 'abort')
+        reason = exchange.stopReason()
+        return said('stopped')
+      },
+    },
+  ])
+  const server = await openTestDoor(house, { limits: { drainMs: 30 } })
+  await postModern(server.url, 'tools/call', CALL)
+  await server.close()
+  expect(reason).toBe('shutdown')
+})
+
+test('a second retry while the first one waits is refused, and takes nothing from it', async () => {
+  const gate = Promise.withResolvers<void>()
+  const house = createScriptedHouse([
+    {
+      ...EXPORT,
+      run: async (_call, exchange) => {
+        const { action } = await ask(exchange)
+        await gate.promise
+        return said(action)
+      },
+    },
+  ])
+  const server = await openTestDoor(house)
+  closers.push(server.close)
+  const first = await postModern(server.url, 'tools/call', CALL)
+  const retry = { ...CALL, requestState: stateOf(first.body), inputResponses: { q1: ENGLISH } }
+  const both = [1, 2].map(() => postModern(server.url, 'tools/call', retry))
+  const refused = await Promise.race(both)
+  gate.resolve()
+  const answers = await Promise.all(both)
+
+  expect(dig(refused.body, 'error', 'message')).toContain('used already')
+  const others = answers.filter((answer) => answer !== refused)
+  expect(others.map(({ body }) => textOf(body))).toEqual(['accept'])
 })
 
 test('on a pipe a retry takes the call over, and its cancellation stops it', async () => {

@@ -22,6 +22,8 @@ export interface ParkableExchange<Asker> {
   attach(asker: Asker): void
   /** Time stands still until the returned function was called. */
   hold(): () => void
+  /** The call has to end: the door is closing and its time is up. Absent where no door closes. */
+  shutDown?(): void
   close(): void
 }
 
@@ -40,6 +42,8 @@ export interface ParkedCall<Asker> {
   readonly round: () => number
   /** What came next; awaited by one request at a time. @throws what the dispatch threw. */
   next(): Promise<Next>
+  /** A request waits for what comes next: the state of this round was used. */
+  isAwaited(): boolean
   /** What is wrong with these answers, if anything; nothing was done with them then. */
   faultOf(answers: readonly Answer[]): string | undefined
   /** A retry takes over, with the answers it brought; those to nothing that is asked are left. */
@@ -64,6 +68,10 @@ export interface ParkedCalls<Asker> {
   ): ParkedCall<Asker>
   /** `over`: its end was told already. Undefined: not known here, or no longer. */
   find(id: string): ParkedCall<Asker> | 'over' | undefined
+  /** Resolves when no call that was parked runs any more. */
+  settled(): Promise<unknown>
+  /** Tells those that still run to end. */
+  shutDown(): void
 }
 
 /** Questions of the same moment go out together, milliseconds. */
@@ -111,6 +119,10 @@ export function createParkedCalls<Asker>(
     instance: randomBytes(12).toString('base64url'),
     begin: (by, opened, work) => new Parked(room, by, opened, work),
     find: (id) => kept.get(id) ?? (told.has(id) ? 'over' : undefined),
+    settled: () => Promise.all([...kept.values()].map(({ ended }) => ended)),
+    shutDown: () => {
+      for (const call of kept.values()) call.shutDown()
+    },
   }
 }
 
@@ -170,6 +182,8 @@ type End = { readonly dispatched: Dispatched } | { readonly fault: unknown }
 class Parked<Asker> implements ParkedCall<Asker> {
   readonly id = randomBytes(18).toString('base64url')
   readonly principal: string
+  /** Never rejects. */
+  readonly ended: Promise<void>
   readonly #room: Room<Asker>
   readonly #opened: ParkableExchange<Asker>
   readonly #waiting = new Map<string, Waiting>()
@@ -202,7 +216,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
     }
     // Whoever has to stop waits for nobody's answer.
     exchange.signal.addEventListener('abort', () => this.cancelAll(), { once: true })
-    void work(exchange).then(
+    this.ended = work(exchange).then(
       (dispatched) => this.#over({ dispatched }),
       (fault: unknown) => this.#over({ fault }),
     )
@@ -211,6 +225,8 @@ class Parked<Asker> implements ParkedCall<Asker> {
   callId = (): string => this.#callId
   round = (): number => this.#round
   isOver = (): boolean => this.#end !== undefined
+  isAwaited = (): boolean => this.#listener !== undefined
+  shutDown = (): void => this.#opened.shutDown?.()
 
   /** How much memory it holds. */
   bytes(): number {

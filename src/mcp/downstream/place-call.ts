@@ -88,7 +88,8 @@ async function resumeParked(
   const call =
     sealed.instance === door.parked.instance ? door.parked.find(sealed.parked) : undefined
   if (call === undefined) return lost(visit, earlier.callId)
-  if (call === 'over' || call.round() !== earlier.round)
+  // While one retry waits the round is the same, and what comes next is its own.
+  if (call === 'over' || call.round() !== earlier.round || call.isAwaited())
     return badParams('requestState was used already: it holds for one retry only')
   const fault = call.faultOf(earlier.answers)
   if (fault !== undefined) return badParams(fault)

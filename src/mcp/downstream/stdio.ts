@@ -64,6 +64,7 @@ interface Pipe {
 export function serveStdio(ports: DoorPorts, options: StdioDoorOptions): StdioDoor {
   const door = createDoor(ports, options)
   const closing = new AbortController()
+  closing.signal.addEventListener('abort', door.parked.shutDown)
   const broken = new AbortController()
   const { input, output } = options
   const pipe: Pipe = {
@@ -114,7 +115,8 @@ export function serveStdio(ports: DoorPorts, options: StdioDoorOptions): StdioDo
       door.leave()
       // Nobody is left to answer questions; calls that wait for one end by that.
       pipe.session?.questions.end()
-      await drain(() => settled(pending), door.limits.drainMs, closing)
+      const all = (): Promise<unknown> => Promise.all([settled(pending), door.parked.settled()])
+      await drain(all, door.limits.drainMs, closing)
       if (pipe.session !== undefined) endSession(pipe.session)
     }),
   }
