@@ -12,12 +12,12 @@ import {
   type ParkedCalls,
 } from '../../mcp/downstream/parked.ts'
 import type { Live } from './operator.ts'
+import { LONGEST_TIMER_MS } from './waits.ts'
 
 /** How long a person may take, milliseconds; then the peer hears that nobody answered. */
 export const QUESTION_MS = 600_000
 const MAX_ASKING = 100
 const MAX_BYTES = 128 * 1024 * 1024
-const LONGEST_TIMER_MS = 0x7fffffff
 
 const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
 const CANNOT_ANSWER = { form: false, url: false, sampling: false, roots: false } as const

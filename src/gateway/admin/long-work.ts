@@ -3,11 +3,11 @@ import type { Artifact, ArtifactPart } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { CANNOT_BE_ASKED, type Answer } from '../../core/words/question.ts'
 import { isTerminal, type TaskRecord } from '../../core/words/task.ts'
-import { waitForTask } from './calls.ts'
 import type { Live, Operator } from './operator.ts'
 import { OPERATOR } from '../../core/words/principal.ts'
 import type { HostParts } from './parts.ts'
 import { reportOutcome, reportTask } from './reports.ts'
+import { waitForTask } from './waits.ts'
 
 const ANSWER_MS = 60_000
 
