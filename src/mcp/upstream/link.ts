@@ -35,6 +35,8 @@ export interface LinkRequest {
    * further until it settles; it is heeded where that holds back this request alone.
    */
   readonly onNotification?: (notification: RpcNotification) => void | Promise<void>
+  /** Whose it is: of several of one principal the most recent gets the logs that name none. Left out: nobody's. */
+  readonly caller?: { readonly principal: string; readonly wantsLogs: boolean }
   /** Answers requests of the server that came within this one: on its event stream. On stdio nothing tells whose they are. */
   readonly onRequest?: AnswerRequest
   /** Told of the answer that came after this request was aborted. Links that close what they abort never hear one. */

@@ -79,8 +79,9 @@ export class Pending {
   }
 
   /**
-   * The request a notification belongs to: progress by its token; a log, which names no request,
-   * only when there is no doubt whose it is. Guessing could show one caller another's data.
+   * The request a notification belongs to: progress by its token; a log, which names no request, the
+   * most recent one's that wants logs, and nobody's while calls of several principals are open:
+   * guessing between them could show one caller another's data.
    */
   ownerOf(notification: RpcNotification): LinkRequest | undefined {
     if (notification.method === 'notifications/progress') {
@@ -92,8 +93,15 @@ export class Pending {
           : textOf(notification.bytes, token.value)
       return this.#open.get(text)?.request
     }
-    const listening = [...this.#open.values()].filter((open) => open.request.onNotification)
-    return listening.length === 1 ? listening[0]!.request : undefined
+    const listening = [...this.#open.values()]
+      .map(({ request }) => request)
+      .filter(({ onNotification }) => onNotification !== undefined)
+    const newest = listening.at(-1)
+    if (listening.length < 2 || newest === undefined) return newest
+    const { caller } = newest
+    if (caller === undefined) return undefined
+    if (listening.some((one) => one.caller?.principal !== caller.principal)) return undefined
+    return listening.findLast((one) => one.caller?.wantsLogs === true) ?? newest
   }
 
   #tellLate(message: RpcResult | RpcError): boolean {

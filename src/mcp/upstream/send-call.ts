@@ -15,7 +15,7 @@ import type { EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
 import { LinkFailure } from './link.ts'
 import { judgeAnswer } from './outcome.ts'
-import { buildRequest, type CallMethod, readWishes } from './request.ts'
+import { buildRequest, type CallMethod, readWishes, type Wishes } from './request.ts'
 import type { Begun, Session } from './session.ts'
 import type { Stop } from './stop.ts'
 
@@ -66,7 +66,7 @@ export async function sendCall(
     if (begun.ready !== undefined) await begun.ready
     return await requestCall(world, session, sending, {
       begun,
-      progress: wishes.progress,
+      wishes,
       annotated,
     })
   } finally {
@@ -80,7 +80,7 @@ async function requestCall(
   { call, method, exchange, events, stop, dispatched, late }: Sending,
   more: {
     readonly begun: Begun
-    readonly progress: boolean
+    readonly wishes: Wishes
     readonly annotated: readonly ParamHeader[] | undefined
   },
 ): Promise<Outcome> {
@@ -90,7 +90,14 @@ async function requestCall(
   const can = narrow(exchange.can, may)
   const ours = facts.era === 'modern' ? declareFor(can, may) : session.declared
   const asked = { peer, facts, can, act: isAct(call) }
-  const params = buildRequest(call, method, facts, ours, clientInfo, more.progress ? id : undefined)
+  const params = buildRequest(
+    call,
+    method,
+    facts,
+    ours,
+    clientInfo,
+    more.wishes.progress ? id : undefined,
+  )
   const request = link.request({
     id,
     method: method.method,
@@ -101,6 +108,10 @@ async function requestCall(
       ? {}
       : { paramHeaders: paramHeaderValues(more.annotated, call.arguments.value()) }),
     signal: stop.signal,
+    caller: {
+      principal: call.principal.id,
+      wantsLogs: more.wishes.logLevel !== undefined,
+    },
     onSend: () => {
       const { revision, capabilities } = facts
       stop.alive()

@@ -376,22 +376,6 @@ describe('progress and logs', () => {
     )
     expect(valueOf((await makeCall(peer, 'pay')).outcome)).toEqual({ content: [], meta: null })
   })
-
-  test('a log that could belong to two callers is shown to neither', async () => {
-    const peer = openPeer(
-      inlineServer(`
-        const held = []
-        serve({ 'tools/call': (m) => {
-          held.push(m)
-          if (held.length < 2) return
-          send({ method: 'notifications/message', params: { level: 'info', data: 'whose?' } })
-          for (const one of held) answer(one, { content: [] })
-        } })
-      `),
-    )
-    const made = await Promise.all([makeCall(peer, 'pay'), makeCall(peer, 'pay')])
-    expect(made.map(({ events }) => events)).toEqual([[], []])
-  })
 })
 
 describe('stopping', () => {
