@@ -9,8 +9,9 @@
 import type { Peer } from '../../core/ports/peer.ts'
 import { scopedUri } from '../../core/words/exposed-name.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import { jsonText } from '../../mcp/wire/native.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../../mcp/wire/spans.ts'
-import { jsonTextOfBytes, type Offer, type Row } from './route-table.ts'
+import type { Offer, Row } from './route-table.ts'
 
 /** Whose page it is, and its own address there, by the address that callers know. */
 export type AppPages = ReadonlyMap<string, { readonly peer: Peer; readonly uri: string }>
@@ -70,7 +71,7 @@ function memberOf(value: unknown, key: string): unknown {
 
 function withPage({ bytes }: JsonText, exposed: string): JsonText {
   const meta = findMember(scanObject(bytes), '_meta')
-  if (meta?.type !== 'object') return jsonTextOfBytes(bytes)
+  if (meta?.type !== 'object') return jsonText(bytes)
   const own = sliceOf(bytes, meta.value)
   const members = scanObject(own)
   const ui = findMember(members, 'ui')
@@ -81,5 +82,5 @@ function withPage({ bytes }: JsonText, exposed: string): JsonText {
       : {}),
     ...(findMember(members, FLAT_KEY) === undefined ? {} : { [FLAT_KEY]: uri }),
   })
-  return jsonTextOfBytes(setMembers(bytes, undefined, { _meta: changed }))
+  return jsonText(setMembers(bytes, undefined, { _meta: changed }))
 }

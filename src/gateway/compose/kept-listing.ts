@@ -11,8 +11,8 @@ import type { Capability } from '../../core/words/capability.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import { canonicalCard } from '../../a2a/wire/card.ts'
 import { hintsOf } from '../../mcp/upstream/list.ts'
+import { jsonText } from '../../mcp/wire/native.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
-import { jsonTextOfBytes } from './route-table.ts'
 
 /** Keeps listings, and finds what was kept before this process began. */
 export interface ListingKeeper {
@@ -78,7 +78,7 @@ function soundText(text: string): JsonText | undefined {
   const bytes = new TextEncoder().encode(text)
   try {
     checkStrict(bytes)
-    return jsonTextOfBytes(bytes)
+    return jsonText(bytes)
   } catch {
     return undefined
   }

@@ -17,7 +17,8 @@ import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
 import { type AppPages, exposeAppPages } from './app-pages.ts'
 import { delegationTool } from '../../bridge/skill-as-tool.ts'
-import { encodeJson, readValue, setMembers } from '../../mcp/wire/spans.ts'
+import { jsonText } from '../../mcp/wire/native.ts'
+import { encodeJson, setMembers } from '../../mcp/wire/spans.ts'
 
 export interface Row {
   readonly route: Route
@@ -177,7 +178,7 @@ function rowOf(peer: Peer, capability: Capability, exposed: string): Row {
   const bytes = setMembers(capability.definition.bytes, undefined, {
     [member]: encodeJson(exposed),
   })
-  return { route, definition: jsonTextOfBytes(bytes) }
+  return { route, definition: jsonText(bytes) }
 }
 
 function agentDefinition(capability: Capability, exposed: string): JsonText {
@@ -192,13 +193,7 @@ function agentDefinition(capability: Capability, exposed: string): JsonText {
       description: String(skill['description'] ?? ''),
     })),
   })
-  return jsonTextOfBytes(encodeJson(tool))
-}
-
-/** Bytes that are known to be sound, parsed once on demand. */
-export function jsonTextOfBytes(bytes: Uint8Array): JsonText {
-  let parsed: { readonly value: unknown } | undefined
-  return { bytes, value: () => (parsed ??= { value: readValue(bytes) }).value }
+  return jsonText(encodeJson(tool))
 }
 
 function asRecord(value: unknown): Record<string, unknown> {
