@@ -12,6 +12,7 @@ import {
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { QuestionKind } from '../../core/words/question.ts'
 import { asks, questionOf } from './testing/questions.ts'
 import { readEvents } from './testing/read-events.ts'
 import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
@@ -226,14 +227,36 @@ describe('answers', () => {
     const { status, body } = await caller.post(`{"jsonrpc":"2.0","id":${id},"result":${result}}`)
 
     expect([status, dig(body, 'error', 'code')]).toEqual([400, -32600])
-    expect(told((await events.next()).message)).toMatchObject({ action: 'decline' })
+    expect(told((await events.next()).message)).toMatchObject({ action: 'cancel' })
+  })
+
+  test.each<[QuestionKind, string]>([
+    ['form', '{"action":"accept","content":"en"}'],
+    ['form', '{"action":"accept","content":["en"]}'],
+    ['form', '{"action":["accept"]}'],
+    ['sampling', '{}'],
+    ['sampling', '{"role":"assistant","content":{"type":"text","text":"Paris"}}'],
+    ['roots', '{}'],
+    ['roots', '{"roots":{}}'],
+  ])('one that answers no %s is not passed on: %s', async (kind, result) => {
+    const { url } = await open(ASKING)
+    const caller = await openSession(url, { capabilities: ALL })
+    const events = readEvents(await caller.begin(call(1, `ask_${kind}`)))
+    await events.next()
+    const id = dig((await events.next()).message, 'id')
+    const refused = await caller.post(`{"jsonrpc":"2.0","id":${String(id)},"result":${result}}`)
+
+    expect([refused.status, dig(refused.body, 'error', 'code')]).toEqual([400, -32600])
+    const said = told((await events.next()).message)
+    expect(said).not.toMatchObject({ action: 'accept' })
+    expect(said).not.toHaveProperty('value')
   })
 
   test('one that is too large is none', async () => {
     const { events, answer } = await asked({ limits: { maxAnswerBytes: 100 } })
     expect((await answer({ ...ACCEPT, more: 'x'.repeat(100) })).status).toBe(400)
 
-    expect(told((await events.next()).message)).toMatchObject({ action: 'decline' })
+    expect(told((await events.next()).message)).toMatchObject({ action: 'cancel' })
   })
 
   test('one that does not come in time is a cancel, and the caller is told so', async () => {

@@ -24,6 +24,7 @@ import { LEGACY_NOTIFICATIONS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts
 import { encodeJson, findMember, readString, scanObject, sliceOf } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
 import type { DoorLimits } from './options.ts'
+import { actionOf, faultOfAnswer } from './question-form.ts'
 import { canSampleTools, type SessionTerms } from './session-terms.ts'
 
 /** The method that each kind of question is asked by. */
@@ -197,7 +198,8 @@ function readAnswer(
   { kind }: Open,
   { bytes, result }: RpcResult,
 ): Read {
-  const refuse = (fault: string): Read => ({ answer: { action: 'decline', text: fault }, fault })
+  // What its user chose is not known: that is no refusal.
+  const refuse = (fault: string): Read => ({ answer: { action: 'cancel', text: fault }, fault })
   const size = result.value.end - result.value.start
   if (size > bounds.maxAnswerBytes) {
     return refuse(`an answer may have ${bounds.maxAnswerBytes} bytes, this one has ${size}`)
@@ -211,13 +213,11 @@ function readAnswer(
   }
   // Copied: an answer may wait long, and must not hold the message it came in.
   const native = mcpNative(Uint8Array.from(sliceOf(bytes, result.value)), terms.revision)
-  if (kind === 'sampling' || kind === 'roots') return { answer: { action: 'accept', native } }
-  const action = findMember(scanObject(bytes, result.value, { validated: true }), 'action')
-  const said = action?.type === 'string' ? readString(bytes, action.value) : undefined
-  if (said === 'accept' || said === 'decline' || said === 'cancel') {
-    return { answer: { action: said, native } }
-  }
-  return refuse('the answer of an elicitation needs action: accept, decline or cancel')
+  const action = actionOf(native)
+  const fault = faultOfAnswer(kind, { key: '', action, native })
+  return fault === undefined
+    ? { answer: { action, native } }
+    : refuse(`the result is no answer to ${METHOD_OF[kind]}: ${fault}`)
 }
 
 function encodeCancelled(id: RpcId, reason: string): Uint8Array {

@@ -6,6 +6,7 @@
  *
  * @source MCP 2026-07-28, basic, multi round-trip requests; client, elicitation, sampling, roots
  */
+import type { Native } from '../../core/words/native.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
 import { mcpNative } from '../wire/native.ts'
 import { MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
@@ -57,17 +58,19 @@ export function readAnswers(visit: Visit): { readonly list: readonly Answer[] } 
 }
 
 function readAnswer(bytes: Uint8Array, member: Member): Answer {
-  const own = concat([sliceOf(bytes, member.value)])
-  const value = readValue(own)
-  const action = isObject(value) ? value['action'] : undefined
+  const native = mcpNative(concat([sliceOf(bytes, member.value)]), MODERN_REVISION)
+  const action = actionOf(native)
+  const value = native.value()
   const content =
-    isObject(value) && 'content' in value && action === 'accept' ? value['content'] : value
-  return {
-    key: member.key,
-    action: action === 'decline' || action === 'cancel' ? action : 'accept',
-    native: mcpNative(own, MODERN_REVISION),
-    data: content,
-  }
+    isObject(value) && value['action'] === 'accept' && 'content' in value ? value['content'] : value
+  return { key: member.key, action, native, data: content }
+}
+
+/** What an answer says was chosen; those of sampling and roots say it by being there. */
+export function actionOf(answer: Native): Answer['action'] {
+  const value = answer.value()
+  const action = isObject(value) ? value['action'] : undefined
+  return action === 'decline' || action === 'cancel' ? action : 'accept'
 }
 
 /** What is wrong with an answer to this kind of question; undefined when a peer can be given it. */
