@@ -139,6 +139,18 @@ describe('what is refused before it is read', () => {
 
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
+
+  test('DELETE in the words of 2026-07-28 is 405, and ends no session', async () => {
+    const { url } = await open()
+    const { session, headers } = await initialize(url)
+    const own = { ...headers, 'mcp-session-id': session }
+    const modern = { ...own, 'mcp-protocol-version': '2026-07-28' }
+    const refused = await fetch(url, { method: 'DELETE', headers: modern })
+    const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    const pinged = await fetch(url, { method: 'POST', headers: own, body })
+
+    expect([refused.status, pinged.status]).toEqual([405, 200])
+  })
 })
 
 describe('bounds', () => {

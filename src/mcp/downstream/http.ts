@@ -163,9 +163,10 @@ async function answerRequest(
 ): Promise<Reply | undefined> {
   const { headers } = request
   const from = { principal, headers }
-  if (request.method === 'DELETE') return endHttpSession(desk, from)
-  // Only session revisions listen, and only on a session.
-  const listens = headers[SESSION] !== undefined && !hasModernHeader(headers)
+  // Only session revisions have sessions to listen to and to end.
+  const isModern = hasModernHeader(headers)
+  if (request.method === 'DELETE' && !isModern) return endHttpSession(desk, from)
+  const listens = headers[SESSION] !== undefined && !isModern
   if (request.method === 'GET' && listens) return listen(desk, from)
   if (request.method !== 'POST') return refusalReply(NO_STREAM)
   const refused = refuseMediaTypes(headers)
@@ -173,7 +174,7 @@ async function answerRequest(
   const body = await readBody(request, desk.door.limits)
   if (body === undefined) return { status: 400 }
   if (!(body instanceof Uint8Array)) return refusalReply(body)
-  if (looksLikeBatch(body) && !hasModernHeader(headers)) return answerLegacyBatch(desk, body, from)
+  if (looksLikeBatch(body) && !isModern) return answerLegacyBatch(desk, body, from)
   return answerMessage(desk, parseMessage(body), from)
 }
 
@@ -186,7 +187,7 @@ async function answerMessage(
   if (message.kind === 'fault') {
     return { status: 400, body: encodeError(message.id, message) }
   }
-  if (message.kind === 'request' && isModern(message, headers)) {
+  if (message.kind === 'request' && meansModern(message, headers)) {
     const caller = {
       notify: desk.answer.notify,
       // Closing the stream, or the connection of a plain answer, cancels.
@@ -206,7 +207,7 @@ async function answerMessage(
   return answerLegacyMessage(desk, message, from)
 }
 
-function isModern(message: RpcRequest, headers: IncomingHttpHeaders): boolean {
+function meansModern(message: RpcRequest, headers: IncomingHttpHeaders): boolean {
   return claimsModern(message) || hasModernHeader(headers)
 }
 

@@ -157,4 +157,31 @@ describe('x-mcp-header', () => {
       check({ 'mcp-param-region': 'eu', 'mcp-param-count': '42', 'mcp-param-flag': 'true' }),
     ).toBe('header Mcp-Param-Flag has no counterpart in the arguments')
   })
+
+  test.each(['42', '42.0', '4.2e1', '420E-1', ' 42\t'])('%j is 42', (count) => {
+    expect(checkCount(42, count)).toBeUndefined()
+  })
+
+  // What another reader of the header takes for another number, or for none, is refused.
+  test.each([
+    [42, '0x2a'],
+    [42, '0b101010'],
+    [42, '+42'],
+    [42, '042'],
+    [42, '42.'],
+    [42, '42.0000000000000000001'],
+    [42, encodeHeaderValue(' 42 ')],
+    [42, encodeHeaderValue('42\n')],
+    [0, ''],
+    [0, encodeHeaderValue(' ')],
+    [0, '1e-400'],
+    [2 ** 53 - 1, '9007199254740991.1'],
+  ])('%d is not what %j says', (count, header) => {
+    expect(checkCount(count, header)).toMatch(/does not match the body/u)
+  })
+
+  function checkCount(count: number, header: string): string | undefined {
+    const annotation = { header: 'Mcp-Param-Count', path: ['count'], type: 'integer' } as const
+    return checkParamHeaders([annotation], { count }, { 'mcp-param-count': header })
+  }
 })

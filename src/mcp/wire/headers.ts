@@ -6,6 +6,7 @@
  *
  * @source MCP 2026-07-28, transports, Streamable HTTP, "Request headers" and `x-mcp-header`.
  */
+import { canonicalNumber } from './canonical-number.ts'
 import { MCP_HEADERS, NAME_PARAM } from './rev-2026-07-28.ts'
 
 /** Header values by lower-case name, as Node gives them. */
@@ -35,6 +36,7 @@ export interface MirroredBody {
 
 const SENTINEL_START = '=?base64?'
 const SENTINEL_END = '?='
+const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** A text as header value: itself when plain ASCII, else the base64 sentinel. */
@@ -145,8 +147,18 @@ function checkOne(
   if (typeof raw !== 'string') return `header ${name} must be sent once`
   const value = decodeHeaderValue(raw)
   if (value === undefined) return `header ${name} is malformed`
-  const same = value === expected || (numeric && value !== '' && Number(value) === Number(expected))
+  const same = value === expected || (numeric && isSameNumber(value, expected))
   return same ? undefined : `header ${name} does not match the body`
+}
+
+/** Exact, and only what is a number in JSON: other readers take `0x2a` or `042` for something else. */
+function isSameNumber(value: string, expected: string): boolean {
+  return JSON_NUMBER.test(value) && lexemeOf(value) === lexemeOf(expected)
+}
+
+function lexemeOf(number: string): string {
+  const bytes = Buffer.from(number, 'latin1')
+  return Buffer.from(canonicalNumber(bytes, { start: 0, end: bytes.length })).toString('latin1')
 }
 
 /** @source `x-mcp-header`: null or absent omits the header; integers decimal; booleans as words. */
