@@ -1,11 +1,8 @@
 /** The doctor's look at hosts: whether the files that `comity import` pointed at comity still do, and at this one. */
 import { accessSync, constants, readFileSync } from 'node:fs'
-import { createHash } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { type ImportRecord, readRecord } from '../hosts/import-record.ts'
+import { digestOf, type HostRecord, readRecord } from '../hosts/import-record.ts'
 import type { Finding } from './doctor.ts'
-
-type HostRecord = ImportRecord['hosts'][number]
 
 const MAX_BYTES = 4 * 1024 * 1024
 
@@ -45,7 +42,7 @@ function examineHost({ label, path, after, entry }: HostRecord): Finding {
   const { command, args } = entryOf(entry)
   const missing = [command, args[0]].find((file) => file !== undefined && !isReadable(file))
   const names = bytes.includes(JSON.stringify(args[0] ?? '').slice(1, -1))
-  const unchanged = createHash('sha256').update(bytes).digest('hex') === after
+  const unchanged = digestOf(bytes) === after
   if (!unchanged && !names)
     return {
       about,

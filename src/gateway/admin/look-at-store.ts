@@ -22,18 +22,21 @@ export interface StoreFiles {
 
 /** What stands in the store, read only. @throws ComityError `store_corrupt` */
 export async function readRecordOf(file: string): Promise<RecordReport> {
-  if (!existsSync(file))
-    return { entries: 0, pendingApprovals: 0, openTasks: 0, mistrustedPins: 0, recovered: 0 }
-  return withReader(file, async (reader) => {
-    const tasks = await reader.tasks.list(OPERATOR)
-    return {
-      entries: reader.entries({ limit: 1 })[0]?.seq ?? 0,
-      pendingApprovals: reader.approvals.list().filter(({ state }) => state === 'pending').length,
-      openTasks: tasks.filter(({ state }) => state !== 'answered' && !isTerminal(state)).length,
-      mistrustedPins: 0,
-      recovered: 0,
-    }
-  })
+  const none = { entries: 0, pendingApprovals: 0, openTasks: 0 }
+  const found = existsSync(file) ? await withReader(file, countRecord) : none
+  return { ...found, mistrustedPins: 0, recovered: 0 }
+}
+
+/** How much stands there, of what somebody or something has to do with. */
+export async function countRecord(
+  store: Pick<StoreReader, 'entries' | 'approvals' | 'tasks'>,
+): Promise<Pick<RecordReport, 'entries' | 'pendingApprovals' | 'openTasks'>> {
+  const tasks = await store.tasks.list(OPERATOR)
+  return {
+    entries: store.entries({ limit: 1 })[0]?.seq ?? 0,
+    pendingApprovals: store.approvals.list().filter(({ state }) => state === 'pending').length,
+    openTasks: tasks.filter(({ state }) => state !== 'answered' && !isTerminal(state)).length,
+  }
 }
 
 /** Recomputes the chain. @returns what is wrong, in words; undefined when it is sound. */
@@ -61,7 +64,11 @@ export function lookAtFiles(file: string): StoreFiles {
   }
 }
 
-async function withReader<T>(file: string, read: (reader: StoreReader) => Promise<T>): Promise<T> {
+/** @throws ComityError `not_found` when there is no store, `store_corrupt`. */
+export async function withReader<T>(
+  file: string,
+  read: (reader: StoreReader) => Promise<T>,
+): Promise<T> {
   const reader = openReader(file, systemClock)
   try {
     return await read(reader)

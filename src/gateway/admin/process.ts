@@ -1,8 +1,7 @@
 /** The verbs about processes, ours and the peers': stop, restart, logs. What is asked to end says what was still running. */
 import type { Peer } from '../../core/ports/peer.ts'
 import { ComityError } from '../../core/words/errors.ts'
-import { OPERATOR } from '../../core/words/principal.ts'
-import { isTerminal } from '../../core/words/task.ts'
+import { countRecord } from './look-at-store.ts'
 import type { Live, LogsReport, Operator, ProcessReport, RecordReport } from './operator.ts'
 import { OWNER_WORDS } from './owner.ts'
 import type { HostParts } from './parts.ts'
@@ -65,11 +64,8 @@ export function reportProcess({ owner }: HostParts): ProcessReport {
 
 /** What stands in the store that somebody or something has to do with. */
 export async function reportRecord({ store, owner }: HostParts): Promise<RecordReport> {
-  const tasks = await store.tasks.list(OPERATOR)
   return {
-    entries: store.entries({ limit: 1 })[0]?.seq ?? 0,
-    pendingApprovals: store.approvals.list().filter(({ state }) => state === 'pending').length,
-    openTasks: tasks.filter(({ state }) => state !== 'answered' && !isTerminal(state)).length,
+    ...(await countRecord(store)),
     mistrustedPins: store.pins.mistrusted.length,
     recovered: owner.recovered,
   }

@@ -6,6 +6,7 @@ import { jsonTextOf } from '../../bridge/native-text.ts'
 import { classifyChange, diffDefinitions } from '../checks/definition-change.ts'
 import { routeOf } from '../compose/route-table.ts'
 import type { PeerView } from '../compose/catalogue.ts'
+import { withReader } from './look-at-store.ts'
 import type {
   CapabilityLine,
   ExplainReport,
@@ -15,9 +16,7 @@ import type {
   StatusReport,
 } from './operator.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
-import { openReader } from '../../store/open-sqlite.ts'
 import type { Records, Verification } from '../../store/store.ts'
-import { systemClock } from '../compose/world.ts'
 import type { HostParts } from './parts.ts'
 import { reportProcess, reportRecord } from './process.ts'
 import { reportTask } from './reports.ts'
@@ -176,13 +175,8 @@ interface LedgerInput {
  *
  * @throws ComityError `not_found` when there is no store, `store_corrupt`.
  */
-export async function readLedgerOf(file: string, input: LedgerInput): Promise<LedgerReport> {
-  const reader = openReader(file, systemClock)
-  try {
-    return await ledgerOf(reader, input)
-  } finally {
-    reader.close()
-  }
+export function readLedgerOf(file: string, input: LedgerInput): Promise<LedgerReport> {
+  return withReader(file, (reader) => ledgerOf(reader, input))
 }
 
 async function ledgerOf(records: Records, input: LedgerInput): Promise<LedgerReport> {
