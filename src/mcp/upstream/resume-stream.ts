@@ -24,6 +24,8 @@ const RETRY_RANGE_MS = { least: 50, most: 60_000 }
 /** Failures in a row; a server that restarts gets about half a minute. */
 const MOST_FAILURES = 6
 const FIRST_BACKOFF_MS = 500
+/** Streams that end again with nothing on them are no reason to ask more often than this in the end, whatever the server asks for. */
+const IDLE_PAUSE_MS = 1_000
 
 /** Whether the stream or its connection ended: what was asked may go on. */
 export function isBreak(error: unknown): error is LinkFailure {
@@ -42,14 +44,16 @@ export async function resumeStream(
   why: LinkFailure,
   get: (from: { readonly lastEventId: string }) => Promise<RpcResult | RpcError | PostAnswer>,
 ): Promise<RpcResult | RpcError> {
+  let idle = 0
   for (let failures = 0; failures < MOST_FAILURES;) {
-    await pause(open, pauseOf(marks, failures))
+    await pause(open, Math.max(pauseOf(marks, failures), idlePauseOf(idle)))
     if (open.isSettled()) return open.answered
     const { lastEventId } = marks
     if (lastEventId === undefined || lastEventId === '') throw why
     try {
       const answer = await get({ lastEventId })
       if ('kind' in answer) return answer
+      idle = answer.streamed && marks.lastEventId === lastEventId ? idle + 1 : 0
       if (answer.streamed) failures = 0
       else if (isFinal(answer.status)) throw why
       else failures += 1
@@ -73,6 +77,10 @@ async function pause({ answered }: OpenRequest, ms: number): Promise<void> {
 function pauseOf({ retryMs = DEFAULT_RETRY_MS }: Marks, failures: number): number {
   const asked = Math.min(Math.max(retryMs, RETRY_RANGE_MS.least), RETRY_RANGE_MS.most)
   return Math.max(asked, failures === 0 ? 0 : FIRST_BACKOFF_MS * 2 ** (failures - 1))
+}
+
+function idlePauseOf(idle: number): number {
+  return idle === 0 ? 0 : Math.min(RETRY_RANGE_MS.least * 2 ** idle, IDLE_PAUSE_MS)
 }
 
 /** Asking the same again would be answered the same. */
