@@ -46,6 +46,8 @@ export interface HttpOptions extends LinkOptions {
   readonly dispatcher?: Dispatcher
   /** A session that was not used for so long is asked whether it still is one before a call goes out on it, milliseconds. Default 30000. */
   readonly doubtAfterMs?: number
+  /** How long a server of 2024-11-05 may take to take a message that is no request, milliseconds. Default 30000. */
+  readonly takeMs?: number
 }
 
 /** One exchange that carries an answer. */

@@ -264,3 +264,42 @@ describe('R047: the transport of 2024-11-05', () => {
     })
   })
 })
+
+test.each([
+  ['is not answered', () => undefined],
+  ['is answered with a body that does not end', (r: ServerResponse) => r.writeHead(202).write('A')],
+])('a request whose POST %s until the work is done is waited for', async (_what, begin) => {
+  const url = await listenOld(({ id }, stream, response) => {
+    if (id === undefined) return void response.writeHead(202).end()
+    begin(response)
+    setTimeout(() => {
+      send(stream, { id, result: { content: [] } })
+      response.end()
+    }, 600)
+  })
+  const { link } = await openLink(url, createSseLink, { takeMs: 200 })
+  expect((await ask(link, 'tools/call')).kind).toBe('result')
+})
+
+test.each([
+  ['another origin', 'http://127.0.0.2:9/messages?session=1'],
+  ['another scheme', 'javascript:alert(1)'],
+  ['a path longer than any', `/messages?session=${'1'.repeat(9_000)}`],
+])('an endpoint of %s is not posted to', async (_what, endpoint) => {
+  let posted = 0
+  const url = await listenOld(() => void (posted += 1), endpoint)
+  const link = createSseLink({ url, headers: { 'X-Key': 'k' } }, () => undefined)
+  onTestFinished(() => link.close())
+  expect(await failureOf(link.open(AbortSignal.timeout(15_000)))).toMatchObject({ sent: false })
+  expect(posted).toBe(0)
+})
+
+test('a second endpoint changes nothing', async () => {
+  const url = await listenOld(({ id }, stream, response) => {
+    response.writeHead(202).end()
+    if (id === undefined) return void stream.write('event: endpoint\ndata: /elsewhere\n\n')
+    send(stream, { id, result: { content: [] } })
+  })
+  const { link } = await openLink(url, createSseLink)
+  expect((await ask(link, 'tools/call')).kind).toBe('result')
+})

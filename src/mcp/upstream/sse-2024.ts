@@ -40,7 +40,9 @@ export interface SseLink extends Link {
 
 /** How long the first event may take, milliseconds. */
 const ENDPOINT_TIMEOUT_MS = 15_000
-const POST_TIMEOUT_MS = 30_000
+const DEFAULT_TAKE_MS = 30_000
+/** Longest path that messages are posted to, characters. */
+const MAX_TARGET = 8192
 
 /** Makes the link; nothing is sent yet. @throws TypeError for a url that is none. */
 export function createSseLink(
@@ -59,6 +61,7 @@ class OldHttpLink implements SseLink {
   readonly #dispatcher: Dispatcher
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
+  readonly #takeMs: number
   readonly #incoming = createIncoming()
   readonly #inbox: Inbox
   /** Where messages are posted, once the server has said so. */
@@ -73,12 +76,13 @@ class OldHttpLink implements SseLink {
     this.#url = new URL(endpoint.url)
     this.#configured = configuredHeaders(endpoint)
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
+    this.#takeMs = options.takeMs ?? DEFAULT_TAKE_MS
     this.#ownsDispatcher = options.dispatcher === undefined
     this.#dispatcher = options.dispatcher ?? createPool(this.#url.origin)
     this.#inbox = createInbox({
       listener,
       incoming: this.#incoming,
-      reply: async (message) => void (await this.#send(message).answer),
+      reply: async (message) => void (await this.#sendInTime(message)),
       onStray: options.onStray,
       isModern: () => false,
     })
@@ -123,22 +127,27 @@ class OldHttpLink implements SseLink {
     const open = this.#inbox.open(request)
     const abort = (): void => this.#abort(open, sent)
     request.signal.addEventListener('abort', abort, { once: true })
+    // Servers are known that end the POST of a request only when its answer is on the stream: the
+    // caller's patience is its only limit.
+    const body = encodeRequest(createId(request.id), request.method, request.params)
+    const sending = this.#send(body, () => {
+      sent = true
+      request.onSend?.()
+    })
     try {
-      const body = encodeRequest(createId(request.id), request.method, request.params)
-      const sending = this.#send(body, () => {
-        sent = true
-        request.onSend?.()
-      })
       const refused = sending.answer.then((answer) => this.#readPosted(answer, open))
       return await Promise.race([open.answered, refused.then(() => open.answered)])
     } finally {
       request.signal.removeEventListener('abort', abort)
       open.fail(new LinkFailure('aborted', sent, 'nobody waits for it'))
+      // What still waits for a connection must not leave any more.
+      if (sending.sent()) sending.release()
+      else sending.abort(new LinkFailure('aborted', false, 'canceled before sending'))
     }
   }
 
   async notify(method: string, params?: Uint8Array): Promise<void> {
-    const { status } = await this.#send(encodeNotification(method, params)).answer
+    const { status } = await this.#sendInTime(encodeNotification(method, params))
     if (status >= 300) throw statusFailure(status)
   }
 
@@ -193,15 +202,16 @@ class OldHttpLink implements SseLink {
     })
   }
 
-  /** Within the origin only: credentials go there. */
+  /** Within the origin only: credentials go there. @returns undefined for what is none. */
   #targetOf(said: string): string | undefined {
     if (!URL.canParse(said, this.#url)) return undefined
     const target = new URL(said, this.#url)
-    return target.origin === this.#url.origin ? target.pathname + target.search : undefined
+    const path = target.pathname + target.search
+    return target.origin === this.#url.origin && path.length <= MAX_TARGET ? path : undefined
   }
 
   #send(body: Uint8Array, onSend?: () => void): Post {
-    const sending = post(this.#dispatcher, {
+    return post(this.#dispatcher, {
       path: this.#target ?? this.#url.pathname,
       headers: {
         ...this.#configured,
@@ -212,12 +222,19 @@ class OldHttpLink implements SseLink {
       maxBytes: this.#maxBytes,
       ...(onSend === undefined ? {} : { onSend }),
     })
+  }
+
+  /** Of a message that has no answer. */
+  async #sendInTime(message: Uint8Array): Promise<PostAnswer> {
+    const sending = this.#send(message)
     const timer = setTimeout(() => {
       sending.abort(new LinkFailure('broken', sending.sent(), 'the message was not taken'))
-    }, POST_TIMEOUT_MS)
-    const clear = (): void => clearTimeout(timer)
-    sending.answer.then(clear, clear)
-    return sending
+    }, this.#takeMs)
+    try {
+      return await sending.answer
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** 202 says that it was taken. The answer comes on the stream; some servers also give it here. */
