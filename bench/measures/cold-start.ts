@@ -14,8 +14,8 @@ import { median } from '../rig/statistics.ts'
 const SERVERS = 20
 const TOOLS = 3
 const TARGET = 1.5
-/** An answer that waited for a server to start takes longer. */
-const AT_ONCE_MS = 100
+/** Of the bare start: an answer that waits for the servers cannot come sooner than all of it. */
+const AT_ONCE = 0.4
 
 export async function measureColdStart(options: RunOptions): Promise<readonly Finding[]> {
   const server = stdioPeer(TOOLS)
@@ -46,7 +46,9 @@ export async function measureColdStart(options: RunOptions): Promise<readonly Fi
   const ratio = median(full.map((ms, round) => ms / bare[round]!))
   const firstMs = median(again.map(({ first }) => first))
   const listed = Math.min(...again.map((one) => one.listed))
-  const stored = listed === SERVERS * TOOLS && firstMs <= AT_ONCE_MS
+  const stored = listed === SERVERS * TOOLS
+  const limitMs = median(bare) * AT_ONCE
+
   return [
     judge(
       `${SERVERS} stdio servers, first full list`,
@@ -58,8 +60,8 @@ export async function measureColdStart(options: RunOptions): Promise<readonly Fi
     {
       what: `${SERVERS} stdio servers known from before, first answered list`,
       measured: `${firstMs.toFixed(0)} ms`,
-      target: `≤ ${AT_ONCE_MS} ms`,
-      verdict: stored ? 'met' : 'not built',
+      target: `≤ ${limitMs.toFixed(0)} ms`,
+      verdict: !stored ? 'not built' : firstMs <= limitMs ? 'met' : 'NOT met',
       note: `from when it listens; ${listed} of ${SERVERS * TOOLS} tools in it; all of them ${median(again.map(({ all }) => all)).toFixed(0)} ms from its start`,
     },
   ]
