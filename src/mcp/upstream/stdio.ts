@@ -28,8 +28,10 @@ import type { ServerProcess } from './supervise.ts'
 
 const NOISE_SAMPLES = 10
 const NOISE_SAMPLE_CHARACTERS = 200
-/** How long after the process ended its last output may still be on the way. */
-const DRAIN_MS = 100
+/** How long a server that closed its output may take to end, which says more. */
+const END_MS = 100
+/** How long its last output may still be on the way after it ended, where a child of it holds the pipe open. */
+const DRAIN_MS = 30
 /** Above this many bytes that the server has not read yet, nothing more is sent. One message may be larger. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const OBJECT_START = 0x7b
@@ -75,7 +77,7 @@ class StdioLink implements Link {
     server.output.on('error', () => {})
     // A server that no longer reads or speaks is of no use even while it lives.
     server.input.on('error', () => this.#abandon('no longer reads its input'))
-    void drained.then(() => delay(DRAIN_MS)).then(() => this.#abandon('closed its output'))
+    void drained.then(() => delay(END_MS)).then(() => this.#abandon('closed its output'))
     server.output.on('data', (chunk: Buffer) => {
       if (this.#over !== undefined || splitter.feed(chunk)) return
       this.#abandon(`printed a line longer than the limit of ${maxBytes} bytes`)

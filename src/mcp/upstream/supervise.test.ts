@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../../../test/mcp/upstream-peer.ts'
+import { inlineServer, makeCall, openPeer, until } from '../../../test/mcp/upstream-peer.ts'
 import { maskSecrets, minimalEnvironment, startServer, type ServerProcess } from './supervise.ts'
 
 const node = (source: string, env: Record<string, string> = {}) => ({
@@ -74,6 +74,40 @@ test('a server that heeds neither its closed input nor TERM is killed, and its c
   await until('the grandchild is gone', () => !lives(child))
 })
 
+test.each([
+  ['its closed input', "process.stdin.resume().on('end', () => process.exit(5))", 'code 5', 0],
+  [
+    'TERM',
+    "process.on('SIGTERM', () => process.exit(6)); setInterval(() => {}, 1e6); process.stdin.resume()",
+    'code 6',
+    100,
+  ],
+  [
+    'neither',
+    "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6); process.stdin.resume()",
+    'SIGKILL',
+    200,
+  ],
+])('one that heeds %s is asked no harder, and has its time first', async (_, source, how, ms) => {
+  const server = await start(`${source}; console.log('up')`)
+  await firstLine(server)
+  const begun = performance.now()
+  await Promise.all([server.stop(), server.stop()])
+  expect(await server.ended).toContain(how)
+  expect(performance.now() - begun).toBeGreaterThan(ms - 5)
+})
+
+test('what a server prints on stderr is read to the end, and the last of it kept', async () => {
+  const server = await start(`
+    const line = 'all work and no play '.repeat(50) + '\\n'
+    for (let index = 0; index < 5000; index += 1) require('node:fs').writeSync(2, line)
+    require('node:fs').writeSync(2, 'the last line\\n')
+  `)
+  expect(await server.ended).toBe('exited with code 0')
+  await until('all of it was read', () => server.stderrTail().endsWith('the last line\n'))
+  expect(server.stderrTail().length).toBe(16 * 1024)
+})
+
 test('what a crashed server started goes with it', async () => {
   const server = await start(`
     const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(()=>{},1e6)'], { stdio: 'ignore' })
@@ -84,6 +118,28 @@ test('what a crashed server started goes with it', async () => {
   expect(await server.ended).toBe('exited with code 3')
   await until('the grandchild is gone', () => !lives(child))
 })
+
+test('calls that are open when a server is killed are answered at once, also where a child of it holds its output', async () => {
+  const took: number[] = []
+  for (let round = 0; round < 5; round += 1) {
+    const peer = openPeer(
+      inlineServer(`
+        import { spawn } from 'node:child_process'
+        spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6)'], { stdio: ['ignore', 'inherit', 'ignore'] })
+        serve({ 'tools/call': (m) => m.params.arguments.kill && process.kill(process.pid, 'SIGKILL') })
+      `),
+    )
+    await peer.listing()
+    const open = [makeCall(peer, 'pay'), makeCall(peer, 'pay')]
+    const killed = performance.now()
+    const made = await Promise.all([...open, makeCall(peer, 'pay', { kill: true })])
+    took.push(performance.now() - killed)
+    expect(made.map(({ outcome }) => outcome.state)).toEqual(['unknown', 'unknown', 'unknown'])
+    await peer.close()
+  }
+  // Some 40 ms on a machine that has nothing else to do: bench/restart.ts measures it.
+  expect(took.toSorted((one, other) => one - other)[2]).toBeLessThan(1_000)
+}, 30_000)
 
 test('the tail of stderr is kept, without the configured values', async () => {
   const server = await start(
