@@ -99,6 +99,37 @@ describe('the idle limit of a call', () => {
       { limits: { idleMs: 300 } },
     )
     expect((await makeCall(slow, 'pay')).outcome).toMatchObject({ state: 'completed' })
+
+    const asking = openPeer(
+      inlineServer(`
+        let open
+        serve({
+          'server/discover': (m) => refuse(m, -32601),
+          initialize: (m) => answer(m, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: {} }),
+          'tools/call': (m) => {
+            open = m
+            send({ id: 'q', method: 'elicitation/create', params: { message: 'Which?', requestedSchema: { type: 'object', properties: {} } } })
+          },
+          undefined: () => answer(open, { content: [] }),
+        })
+      `),
+      { limits: { idleMs: 300, callMs: 900 } },
+    )
+    await asking.listing()
+    const { outcome } = await makeCall(
+      asking,
+      'pay',
+      {},
+      {
+        can: { form: true },
+        // A person takes longer than both limits.
+        ask: async ({ key }) => {
+          await new Promise((resolve) => setTimeout(resolve, 1_200))
+          return { key, action: 'decline' }
+        },
+      },
+    )
+    expect(outcome).toMatchObject({ state: 'completed' })
   })
 
   test('over HTTP ends the request, which is how a server of 2026-07-28 is told', async () => {
