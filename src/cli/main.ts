@@ -17,7 +17,7 @@ import type { StopOptions } from './stop.ts'
 import type { AnswerOptions, TasksOptions } from './tasks.ts'
 import type { UpOptions } from './up.ts'
 import { EXIT, exitOfError } from './exit-codes.ts'
-import { type Terminal, createTerminal } from './terminal.ts'
+import { type Terminal, createTerminal, visibleLines } from './terminal.ts'
 
 /** Options every command has. */
 export interface CommonOptions {
@@ -40,6 +40,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     )
     .version(packageVersion(), '-V, --version')
     .exitOverride()
+    .configureOutput({ writeErr: (text) => void process.stderr.write(visibleLines(text)) })
     .showHelpAfterError('(comity --help lists the commands)')
   serving(program)
   using(program)
@@ -363,12 +364,11 @@ function sayFailure(error: unknown): number {
   // Commander has printed its own message, or the help or version that was asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
   if (error instanceof ComityError) {
-    process.stderr.write(`comity: ${error.message}\n`)
+    process.stderr.write(`comity: ${visibleLines(error.message)}\n`)
     if (error instanceof OwnerGone && error.mayHaveActed) return EXIT.unknown
     return exitOfError(error.code)
   }
-  process.stderr.write(
-    `comity: a fault of comity itself: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  )
+  const words = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  process.stderr.write(`comity: a fault of comity itself: ${visibleLines(words)}\n`)
   return EXIT.failed
 }

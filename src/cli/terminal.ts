@@ -51,6 +51,16 @@ export function visibleLines(text: string, mark = ''): string {
         .join('\n')
 }
 
+/** JSON that means the same, with what hides written as its escapes. */
+function visibleJson(text: string): string {
+  return text.replace(HIDDEN, (hidden) =>
+    Array.from(
+      { length: hidden.length },
+      (_, unit) => `\\u${hidden.charCodeAt(unit).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  )
+}
+
 /** A peer's text on one line, at most `limit` characters. */
 export function brief(text: string, limit = 100): string {
   const line = visible(text.replace(/\s+/gu, ' ').trim())
@@ -58,27 +68,28 @@ export function brief(text: string, limit = 100): string {
 }
 
 export function createTerminal({ json, interactive, output, error }: TerminalOptions): Terminal {
-  const line = (text = ''): void => void output.write(`${text}\n`)
+  const shown = json ? visibleJson : visibleLines
+  const line = (text = ''): void => void output.write(`${shown(text)}\n`)
   return {
     json,
     interactive,
     line,
-    note: (text) => void error.write(`${text}\n`),
+    note: (text) => void error.write(`${visibleLines(text)}\n`),
     answer: (value) => line(JSON.stringify(value, undefined, 2)),
     table(head, rows) {
       if (rows.length === 0) return
       const widths = head.map((title, column) =>
         Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
       )
-      const shown = (row: readonly string[]): string =>
+      const rowOf = (row: readonly string[]): string =>
         row
           .map((cell, column) =>
             column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
           )
           .join('  ')
           .trimEnd()
-      line(shown(head.map((title) => title.toUpperCase())))
-      for (const row of rows) line(shown(row))
+      line(rowOf(head.map((title) => title.toUpperCase())))
+      for (const row of rows) line(rowOf(row))
     },
   }
 }
