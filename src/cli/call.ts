@@ -11,7 +11,7 @@ import type {
 import { parseExact } from '../gateway/admin/exact-json.ts'
 import { exitOfOutcome } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
-import { durationOf } from './option-values.ts'
+import { durationOf, pairOf } from './option-values.ts'
 import { askQuestions } from './questions.ts'
 import { type Session, interruptible, openSession } from './session.ts'
 import { type Terminal, visible, visibleLines } from './terminal.ts'
@@ -186,10 +186,8 @@ function argumentsOf(json: string | undefined, pairs: readonly string[]): string
     return json
   }
   const members = pairs.map((pair) => {
-    const at = pair.indexOf('=')
-    if (at < 1)
-      throw new ComityError('usage', `--arg expects name=value, got ${JSON.stringify(pair)}`)
-    return `${JSON.stringify(pair.slice(0, at))}:${jsonOrText(pair.slice(at + 1))}`
+    const [name, value] = pairOf('--arg', pair)
+    return `${JSON.stringify(name)}:${jsonOrText(value)}`
   })
   return `{${members.join(',')}}`
 }

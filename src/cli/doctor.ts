@@ -1,8 +1,7 @@
 /** `comity doctor`: looks at everything that may keep comity from working, one line each, with what to do. */
-import { homedir } from 'node:os'
 import { examine, type Finding } from '../gateway/admin/doctor.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
-import { findConfig } from '../gateway/config/find-config.ts'
+import { configFileOf } from './config-file.ts'
 import { EXIT } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
 import { controlSocketOf } from './session.ts'
@@ -28,9 +27,8 @@ export async function doctor(options: CommonOptions, terminal: Terminal): Promis
 
 async function look(flag: string | undefined): Promise<readonly Finding[]> {
   try {
-    const place = { env: process.env, cwd: process.cwd(), home: homedir() }
     return await examine({
-      configFile: findConfig({ ...(flag === undefined ? {} : { flag }), ...place }),
+      configFile: configFileOf(flag),
       socketOf: controlSocketOf,
       environment: process.env,
       userId: process.getuid?.() ?? 0,

@@ -3,13 +3,12 @@
  *
  * Loads as little as it can: what serves is in that process. Standard output is protocol, nothing else.
  */
-import { homedir } from 'node:os'
 import { ComityError } from '../gateway/admin/errors.ts'
 import { socketPath } from '../gateway/admin/socket-path.ts'
-import { findConfig } from '../gateway/config/find-config.ts'
 import { type Absent, type OpenPipe, findOwner } from '../gateway/shared/find-owner.ts'
 import { quickStore } from '../gateway/shared/quick-store.ts'
 import { runPipe } from '../gateway/shared/run-pipe.ts'
+import { configFileOf } from './config-file.ts'
 import { EXIT } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
 import { socketPlace } from './socket-place.ts'
@@ -56,12 +55,7 @@ async function find(
   absent: Absent,
   note: (text: string) => void,
 ): Promise<OpenPipe> {
-  const file = findConfig({
-    ...(options.config === undefined ? {} : { flag: options.config }),
-    env: process.env,
-    cwd: process.cwd(),
-    home: homedir(),
-  })
+  const file = configFileOf(options.config)
   const { file: configFile, store: storeFile } = quickStore(file, process.env) ?? (await read(file))
   const found = await findOwner(
     {

@@ -1,4 +1,4 @@
-/** Options that several commands share: durations and JSON given in words. */
+/** Options that several commands share: durations, JSON and pairs given in words. */
 import { readFileSync } from 'node:fs'
 import { ComityError } from '../gateway/admin/errors.ts'
 import { parseExact } from '../gateway/admin/exact-json.ts'
@@ -25,6 +25,14 @@ export function jsonOption(option: string, value: string | undefined): unknown {
   } catch (error) {
     throw new ComityError('usage', `${option} expects JSON: ${(error as Error).message}`)
   }
+}
+
+/** `name=value` in two. @throws ComityError `usage` */
+export function pairOf(option: string, pair: string): readonly [name: string, value: string] {
+  const at = pair.indexOf('=')
+  if (at < 1)
+    throw new ComityError('usage', `${option} expects name=value, got ${JSON.stringify(pair)}`)
+  return [pair.slice(0, at), pair.slice(at + 1)]
 }
 
 function readText(option: string, file: string): string {

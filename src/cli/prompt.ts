@@ -1,10 +1,9 @@
 /** `comity prompt`: fetches a prompt through the same gate as everyone, and shows whose words it is made of. */
-import { ComityError } from '../gateway/admin/errors.ts'
 import { parseExact } from '../gateway/admin/exact-json.ts'
 import { peersOf, sayBlock, showOutcome } from './call.ts'
 import { exitOfOutcome } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
-import { durationOf } from './option-values.ts'
+import { durationOf, pairOf } from './option-values.ts'
 import { interruptible, openSession } from './session.ts'
 import { type Terminal, brief, visible, visibleLines } from './terminal.ts'
 
@@ -70,11 +69,5 @@ function sayPart(block: unknown): string {
 
 /** A prompt's arguments are text, whatever they look like. */
 function argumentsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
-  const entries = pairs.map((pair) => {
-    const at = pair.indexOf('=')
-    if (at < 1)
-      throw new ComityError('usage', `--arg expects name=value, got ${JSON.stringify(pair)}`)
-    return [pair.slice(0, at), pair.slice(at + 1)] as const
-  })
-  return Object.fromEntries(entries)
+  return Object.fromEntries(pairs.map((pair) => pairOf('--arg', pair)))
 }

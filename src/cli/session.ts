@@ -1,15 +1,14 @@
 /**
  * How a command reaches the store: through the process that owns it when there is one, else by owning it for a moment.
  */
-import { homedir } from 'node:os'
 import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type { Live, LiveEvent, Operator } from '../gateway/admin/operator.ts'
 import type { SocketOwner } from '../gateway/admin/serve-socket.ts'
 import { socketPath } from '../gateway/admin/socket-path.ts'
 import type { Config } from '../gateway/config/config.ts'
-import { findConfig } from '../gateway/config/find-config.ts'
 import { loadConfig } from '../gateway/config/load-config.ts'
+import { configFileOf } from './config-file.ts'
 import { EXIT } from './exit-codes.ts'
 import { socketPlace } from './socket-place.ts'
 import { type Terminal, brief } from './terminal.ts'
@@ -29,10 +28,12 @@ export interface Session {
   close(): Promise<void>
 }
 
+/** For a verb whose progress nobody hears of, and which nobody calls off. */
+export const UNHEARD: Live = { signal: new AbortController().signal, event: () => undefined }
+
 /** Reads the configuration that this command would use. */
 export function configOf(flag: string | undefined): Config {
-  const place = { env: process.env, cwd: process.cwd(), home: homedir() }
-  return loadConfig(findConfig({ ...(flag === undefined ? {} : { flag }), ...place }), process.env)
+  return loadConfig(configFileOf(flag), process.env)
 }
 
 /** Where the control socket of this configuration's store lies. */

@@ -4,7 +4,7 @@ import { serveHostOverStdio } from '../gateway/serve-stdio.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'
 import type { McpOptions } from './mcp.ts'
-import { configOf, controlSocketOf } from './session.ts'
+import { configOf, controlSocketOf, UNHEARD } from './session.ts'
 import { type Terminal, createTerminal } from './terminal.ts'
 
 const REPORT_MS = 20_000
@@ -50,9 +50,6 @@ async function report(
   log: Terminal,
   whole: boolean,
 ): Promise<void> {
-  const status = await host.operator.status(
-    { waitMs: REPORT_MS },
-    { signal: new AbortController().signal, event: () => undefined },
-  )
+  const status = await host.operator.status({ waitMs: REPORT_MS }, UNHEARD)
   showStatus(log, status, whole)
 }

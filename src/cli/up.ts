@@ -8,7 +8,7 @@ import { portOf } from './docs.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'
 import type { CommonOptions } from './main.ts'
-import { configOf, controlSocketOf } from './session.ts'
+import { configOf, controlSocketOf, UNHEARD } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface UpOptions extends CommonOptions {
@@ -112,18 +112,14 @@ async function takeStore(
 
 async function askToMakeWay(socket: string): Promise<void> {
   try {
-    const live = { signal: new AbortController().signal, event: () => undefined }
-    await createSocketOperator(socket).endProcess({ takeover: true }, live)
+    await createSocketOperator(socket).endProcess({ takeover: true }, UNHEARD)
   } catch {
     // Gone already: so much the better.
   }
 }
 
 async function report(host: Host, terminal: Terminal): Promise<void> {
-  const status = await host.operator.status(
-    { waitMs: REPORT_MS },
-    { signal: new AbortController().signal, event: () => undefined },
-  )
+  const status = await host.operator.status({ waitMs: REPORT_MS }, UNHEARD)
   if (terminal.json) terminal.line(JSON.stringify({ event: 'peers', ...status }))
   else showStatus(terminal, status, false)
 }
