@@ -214,3 +214,23 @@ test('a listing past its time is made anew for whoever lists, who is not kept wa
   slots.close()
   expect([news, namesOf(slots)]).toEqual([2, [['went']]])
 })
+
+test('a peer that hangs while it starts is waited for once, not by everyone who asks', async () => {
+  vi.useFakeTimers()
+  const healthy = scriptedPeer('a', tools('a', 'one'))
+  const hanging = scriptedPeer('b', new Promise<PeerListing>(() => undefined))
+  const slots = open([healthy, hanging])
+  await vi.advanceTimersByTimeAsync(0)
+  const waited = async (): Promise<number> => {
+    const since = performance.now()
+    let over = false
+    const patient = slots.patient().then(() => (over = true))
+    while (!over) await vi.advanceTimersByTimeAsync(50)
+    await patient
+    return performance.now() - since
+  }
+  expect(await waited()).toBeGreaterThanOrEqual(1_000)
+  expect(await waited()).toBeLessThan(100)
+  slots.close()
+  expect(namesOf(slots)).toEqual([['one'], []])
+})

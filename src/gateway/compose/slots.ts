@@ -40,7 +40,7 @@ export interface Slots {
 }
 
 export interface Patience {
-  /** How long a list waits for peers that are still starting once one is ready, milliseconds. */
+  /** How long after a first one is ready lists wait for peers that are still starting, milliseconds. */
   readonly patienceMs: number
   /** How long it waits when none is ready yet, or a name is asked for whose peer is starting, milliseconds. */
   readonly firstMs: number
@@ -70,6 +70,9 @@ export function openSlots(peers: readonly Peer[], patience: Patience, ports: Slo
   const kept = peers.map((peer) => keepListed(peer, ports))
   const all = kept.map(({ slot }) => slot)
   const settledOnce = (): Promise<unknown> => Promise.all(all.map((slot) => slot.first))
+  // Waited out once, and together: a peer that hangs costs not everyone who asks, each time.
+  let patientUntil: number | undefined
+  void firstReady(all).then(() => (patientUntil = performance.now() + patience.patienceMs))
 
   return {
     all,
@@ -81,7 +84,12 @@ export function openSlots(peers: readonly Peer[], patience: Patience, ports: Slo
       // Nearly always; waiting for what is over costs more than the list.
       if (unknown.length === 0) return
       await within(patience.firstMs, firstReady(all))
-      await within(patience.patienceMs, Promise.all(unknown.map((slot) => slot.first)))
+      const leftMs = (patientUntil ?? Infinity) - performance.now()
+      if (leftMs <= 0) return
+      await within(
+        Math.min(leftMs, patience.patienceMs),
+        Promise.all(unknown.map((slot) => slot.first)),
+      )
     },
     settledOnce: (timeoutMs) => within(timeoutMs, settledOnce()),
     settled: (timeoutMs) => within(timeoutMs, Promise.all(all.map((slot) => slot.settled))),
