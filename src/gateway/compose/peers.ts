@@ -82,6 +82,7 @@ function mcpPeer(
           ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
         }
       : { transport: 'http' as const, url: server.url, headers: server.headers }
+  const { startMs, ...limits } = server.timeouts
   return createMcpPeer(
     {
       name: server.name,
@@ -99,7 +100,10 @@ function mcpPeer(
       starts,
       ...(verdicts === undefined ? {} : { verdicts }),
     },
-    { limits: { callMs: DEFAULT_CALL_MS, ...server.timeouts } },
+    {
+      limits: { callMs: DEFAULT_CALL_MS, ...limits },
+      ...(startMs === undefined ? {} : { startMs }),
+    },
   )
 }
 

@@ -9,6 +9,7 @@ import type {
   Ignored,
   McpServerConfig,
   PublishedAgent,
+  ServerTimeouts,
   TokenConfig,
 } from './config.ts'
 import { parseDuration } from './duration.ts'
@@ -114,8 +115,9 @@ function buildServer(
   }
 }
 
-function buildTimeouts({ idle, call }: ServerEntry['timeouts'] = {}): McpServerConfig['timeouts'] {
+function buildTimeouts({ start, idle, call }: ServerEntry['timeouts'] = {}): ServerTimeouts {
   return present({
+    startMs: start === undefined ? undefined : parseDuration(start),
     idleMs: idle === undefined ? undefined : parseDuration(idle),
     callMs: call === undefined ? undefined : parseDuration(call),
   })

@@ -17,6 +17,16 @@ export const MCP_REVISIONS = [
 ] as const
 export type McpRevision = (typeof MCP_REVISIONS)[number]
 
+/** Milliseconds. */
+export interface ServerTimeouts {
+  /** Until it is reached and has agreed on a revision. */
+  readonly startMs?: number
+  /** Of one call without a sign of life. */
+  readonly idleMs?: number
+  /** Of one call as a whole. */
+  readonly callMs?: number
+}
+
 interface McpServerCommon {
   readonly name: string
   /** Undefined: probed. */
@@ -25,8 +35,7 @@ interface McpServerCommon {
   readonly capabilities: CapabilityLock
   /** It keeps no state of its callers: one process or session serves every principal. */
   readonly stateless: boolean
-  /** How long one call may take there, milliseconds: without a sign of life, and as a whole. */
-  readonly timeouts: { readonly idleMs?: number; readonly callMs?: number }
+  readonly timeouts: ServerTimeouts
   /** `none`: the server's hints may only tighten. */
   readonly trust: 'all' | 'none'
   /** Turned off in the file: not started, but its name is still taken. */

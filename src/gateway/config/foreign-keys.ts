@@ -11,7 +11,7 @@ const REASONS = {
   alwaysAllow: 'what may run unasked is said by policy rules',
   trustedTools: 'what may run unasked is said by policy rules',
   timeout: 'how long a call may take is said by timeouts: { idle, call }',
-  initTimeout: 'a start may take 60 s; nobody waits for it but its own calls',
+  initTimeout: 'how long a start may take is said by timeouts: { start }',
   envFile:
     'the file is not read; name what the server needs under env, with ${file:...} or ${env:...}',
   disabledTools: 'these tools stay on; a policy rule with effect: deny takes a tool away',

@@ -44,7 +44,7 @@ describe('a config that is right', () => {
 agents:
   research: { card: "https://research.example/card.json", headers: { X-Key: "\${env:KEY}" }, allowHosts: [cdn.example] }
 mcpServers:
-  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub, stateless: true, timeouts: { idle: 90s, call: 10m } }
+  docs: { command: npx, args: [comity, docs, ./handbook], env: { TOKEN: "\${file:token}" }, cwd: sub, stateless: true, timeouts: { start: 2m, idle: 90s, call: 10m } }
   "42": { url: "https://tickets.example/mcp", headers: { Authorization: "Bearer \${file:./token}" }, revision: 2026-07-28, trust: none, capabilities: { tools: true, sampling: false } }
 policy:
   preset: team
@@ -76,7 +76,7 @@ store: "sqlite:data/comity.db"
           trust: 'all',
           capabilities: {},
           stateless: true,
-          timeouts: { idleMs: 90_000, callMs: 600_000 },
+          timeouts: { startMs: 120_000, idleMs: 90_000, callMs: 600_000 },
           disabled: false,
           brought: ['from-file'],
         },

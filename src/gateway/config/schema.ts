@@ -79,6 +79,7 @@ const lock = section(
 )
 
 const timeouts = section({
+  start: text('a duration, such as 2m').optional(),
   idle: text('a duration, such as 90s').optional(),
   call: text('a duration, such as 10m').optional(),
 })
