@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Peer } from '../../core/ports/peer.ts'
+import type { Outcome } from '../../core/words/outcome.ts'
+import { mcpNative } from '../../mcp/wire/native.ts'
 import { maskPeer } from './mask-peer.ts'
 
 const SAID =
@@ -74,4 +76,61 @@ test('it is asked and watched as before; why it cannot be asked is masked', asyn
 
 test('a peer without secrets is the peer itself', () => {
   expect(maskPeer(talkative, { url: 'http://x/mcp' })).toBe(talkative)
+})
+
+describe("T12: an error in the peer's own words", () => {
+  const failing = (error: string): Peer => ({
+    ...talkative,
+    upstream: {
+      call(_call, _exchange, _dispatched, late) {
+        const native = mcpNative(new TextEncoder().encode(error), '2025-11-25')
+        const outcome: Outcome = {
+          state: 'failed',
+          origin: 'peer',
+          ran: 'yes',
+          code: 'peer_error',
+          detail: `talkative answered: ${error}`,
+          native,
+        }
+        late?.(outcome)
+        return Promise.resolve(outcome)
+      },
+    },
+  })
+  const callOf = async (peer: Peer, late?: (outcome: Outcome) => void): Promise<Outcome> =>
+    maskPeer(peer, given).upstream.call(
+      {} as Parameters<Peer['upstream']['call']>[0],
+      {} as Parameters<Peer['upstream']['call']>[1],
+      () => undefined,
+      late,
+    )
+  const nativeOf = (outcome: Outcome): unknown =>
+    'native' in outcome ? outcome.native?.value() : undefined
+
+  test('reaches its caller without what was configured, and the rest as it was', async () => {
+    const error = '{"code":-32000,"message":"no Bearer token-4711","data":{"key":"key-0815","n":1}}'
+    expect(nativeOf(await callOf(failing(error)))).toEqual({
+      code: -32000,
+      message: 'no ***',
+      data: { key: '***', n: 1 },
+    })
+  })
+
+  test('is masked when it comes late, too', async () => {
+    const told: Outcome[] = []
+    await callOf(failing('{"code":-32000,"message":"no token-4711"}'), (late) => told.push(late))
+    expect(JSON.stringify(told)).not.toContain('4711')
+    expect(told.map(nativeOf)).toEqual([{ code: -32000, message: 'no ***' }])
+  })
+
+  test('that is none any more without it is not shown', async () => {
+    const peer = maskPeer(failing('{"code":-32000,"message":"m"}'), { env: { A: 'message' } })
+    const outcome = await peer.upstream.call(
+      {} as Parameters<Peer['upstream']['call']>[0],
+      {} as Parameters<Peer['upstream']['call']>[1],
+      () => undefined,
+    )
+    expect(outcome).toMatchObject({ state: 'failed', code: 'peer_error' })
+    expect(nativeOf(outcome)).toBeUndefined()
+  })
 })

@@ -1,10 +1,13 @@
 /**
  * What is said of a peer holds none of the secrets it was given, even when its own words repeat them.
  *
- * Results are relayed byte for byte and are not touched: only reasons, details and reports, which end in lists, logs and the ledger.
+ * Results are relayed byte for byte and are not touched: only errors, and reasons, details and reports, which end in lists, logs and
+ * the ledger.
  */
 import type { Peer, PeerCounts } from '../../core/ports/peer.ts'
+import type { Native } from '../../core/words/native.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
+import { mcpNative } from '../../mcp/wire/native.ts'
 import { maskSecrets } from '../../mcp/upstream/supervise.ts'
 
 /** Where secrets of a peer stand in the configuration. */
@@ -31,8 +34,11 @@ export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
     trusted: peer.trusted,
     upstream: {
       ...upstream,
-      call: async (call, exchange, dispatched, late) =>
-        maskOutcome(await upstream.call(call, exchange, dispatched, late), mask),
+      call: async (call, exchange, dispatched, late) => {
+        const lateMasked =
+          late === undefined ? undefined : (outcome: Outcome) => late(maskOutcome(outcome, mask))
+        return maskOutcome(await upstream.call(call, exchange, dispatched, lateMasked), mask)
+      },
     },
     async listing() {
       try {
@@ -83,7 +89,26 @@ export function maskFor(given: PeerSecrets): (text: string) => string {
 }
 
 function maskOutcome(outcome: Outcome, mask: (text: string) => string): Outcome {
-  return 'detail' in outcome ? { ...outcome, detail: mask(outcome.detail) } : outcome
+  if (!('detail' in outcome)) return outcome
+  const masked = { ...outcome, detail: mask(outcome.detail) }
+  if (masked.state !== 'failed' || masked.native?.protocol !== 'mcp') return masked
+  const { native, ...rest } = masked
+  const own = maskError(native, mask)
+  return own === undefined ? rest : { ...rest, native: own }
+}
+
+/** An error in the peer's own words. @returns undefined where what is left of it is no error. */
+function maskError(native: Native, mask: (text: string) => string): Native | undefined {
+  const text = new TextDecoder().decode(native.bytes)
+  const masked = mask(text)
+  if (masked === text) return native
+  const left = mcpNative(new TextEncoder().encode(masked), native.revision)
+  try {
+    const { code, message } = left.value() as Readonly<Record<string, unknown>>
+    return typeof code === 'number' && typeof message === 'string' ? left : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Whole values, and the words of headers: of `Bearer abc` a peer may repeat `abc` alone. */
