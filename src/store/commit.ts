@@ -171,8 +171,8 @@ export class Committer {
   #sendSoon(): void {
     if (this.#scheduled || this.#flying !== undefined) return
     this.#scheduled = true
-    // Calls that came in the same turn share the barrier.
-    queueMicrotask(() => {
+    // Calls that came in the same turn of the loop share the barrier, each on a connection of its own.
+    setImmediate(() => {
       this.#scheduled = false
       this.#send()
     })
