@@ -41,9 +41,13 @@ export function createStarts({
     if (next === undefined) free += 1
     else next()
   }
+  let last: Promise<unknown> = Promise.resolve()
   const turn = async (): Promise<void> => {
     if (free > 0) free -= 1
     else await new Promise<void>((resolve) => waiting.push(resolve))
+    // To start a process holds everything up for milliseconds: between two, callers are served.
+    last = last.then(() => new Promise((resolve) => setImmediate(resolve)))
+    await last
   }
   return {
     async begin(start, attach) {
