@@ -5,11 +5,21 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
+import { encodeError } from '../wire/json-rpc.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import type { Reply } from './answer.ts'
+
 /** A refusal by status, with a reason for people. */
 export interface HttpRefusal {
   readonly status: number
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A refusal of a request that was not read, so that there is no id to answer. */
+export function refusalReply({ status, message, headers }: HttpRefusal): Reply {
+  const body = encodeError(undefined, { code: RPC_ERRORS.invalidRequest, message })
+  return { status, body, ...(headers === undefined ? {} : { headers }) }
 }
 
 /** Names under which only this machine reaches itself. */

@@ -6,10 +6,8 @@
  *
  * @source MCP 2025-11-25, transports, Streamable HTTP, listening for messages; resumability and redelivery
  */
-import { encodeError } from '../wire/json-rpc.ts'
-import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import type { Reply } from './answer.ts'
-import { refuseListening, type HttpRefusal } from './http-guard.ts'
+import { refusalReply, refuseListening, type HttpRefusal } from './http-guard.ts'
 import { beginNews, findSession, type Desk, type From } from './http-legacy.ts'
 import { carry, pollLater } from './http-stream.ts'
 import { encodeLostResult, type Resumed } from './session-streams.ts'
@@ -18,11 +16,11 @@ import type { HttpSession } from './sessions.ts'
 /** @returns undefined once the connection carries a stream. */
 export async function listen(desk: Desk, from: From): Promise<Reply | undefined> {
   const refused = refuseListening(from.headers)
-  if (refused !== undefined) return refusal(refused)
+  if (refused !== undefined) return refusalReply(refused)
   const found = await findSession(desk, from)
-  if (found.kind === 'refused') return refusal(found.refusal)
+  if (found.kind === 'refused') return refusalReply(found.refusal)
   // The field reads this status as: no such stream here.
-  if (found.kind === 'none') return refusal(NO_STREAM)
+  if (found.kind === 'none') return refusalReply(NO_STREAM)
   const { session } = found
   const eventId = from.headers['last-event-id']
   const resumed: Resumed =
@@ -31,7 +29,7 @@ export async function listen(desk: Desk, from: From): Promise<Reply | undefined>
       : { kind: 'own_lost' }
   switch (resumed.kind) {
     case 'unknown':
-      return refusal({
+      return refusalReply({
         status: 400,
         message: 'Last-Event-ID is none of this session: open the stream without it',
       })
@@ -66,15 +64,10 @@ function listenOwn(
 ): Reply | undefined {
   const { own } = session.streams
   if (after === undefined && own.isAttached()) {
-    return refusal({ status: 409, message: 'this session has its stream open already' })
+    return refusalReply({ status: 409, message: 'this session has its stream open already' })
   }
   beginNews(desk, session, from.principal)
   carry(desk, session, own, after)
   desk.answer.begin()
   return undefined
-}
-
-function refusal({ status, message, headers }: HttpRefusal): Reply {
-  const body = encodeError(undefined, { code: RPC_ERRORS.invalidRequest, message })
-  return { status, body, ...(headers === undefined ? {} : { headers }) }
 }

@@ -23,6 +23,7 @@ import {
   refuseMediaTypes,
   refuseOrigin,
   refuseRepeats,
+  refusalReply,
   type HttpRefusal,
 } from './http-guard.ts'
 import {
@@ -223,12 +224,4 @@ function hasModernHeader(headers: IncomingHttpHeaders): boolean {
 function badRequest(message: Exclude<RpcMessage, { kind: 'fault' }>, text: string): Reply {
   const id = message.kind === 'request' ? message.id : undefined
   return { status: 400, body: encodeError(id, { code: RPC_ERRORS.invalidRequest, message: text }) }
-}
-
-function refusalReply({ status, message, headers }: HttpRefusal): Reply {
-  return {
-    status,
-    body: encodeError(undefined, { code: RPC_ERRORS.invalidRequest, message }),
-    ...(headers === undefined ? {} : { headers }),
-  }
 }

@@ -143,15 +143,13 @@ function askOn(
   }
 }
 
-/** Takes a notification. All but a cancellation need nothing of us. @returns the id key that was withdrawn, if any. */
+/** Takes a notification. All but a cancellation need nothing of us. */
 export function takeNotification(
   running: ReadonlyMap<string, AbortController>,
   notification: RpcNotification,
-): string | undefined {
+): void {
   const key = canceledKey(notification)
-  const controller = key === undefined ? undefined : running.get(key)
-  controller?.abort('caller_canceled')
-  return controller === undefined ? undefined : key
+  if (key !== undefined) running.get(key)?.abort('caller_canceled')
 }
 
 /** The id key of the request that a cancellation names. */

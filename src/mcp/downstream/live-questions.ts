@@ -56,9 +56,6 @@ export interface LiveQuestions {
   take(message: RpcResult | RpcError): string | undefined
   /** Nobody is left to answer: what is open is canceled, and so is whatever is asked from now on. */
   end(): void
-  /** Answers to nothing that was asked, and second ones. */
-  readonly strays: number
-  readonly open: number
 }
 
 interface Open {
@@ -72,7 +69,6 @@ export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds)
   const waiting = new Map<string, Open>()
   // Not from one: an answer to a question of before a restart must not fit one of after it.
   let next = randomInt(2 ** 30)
-  let strays = 0
   let ended = false
 
   const ask = async (question: Question, options: AskOptions): Promise<Answer> => {
@@ -122,10 +118,8 @@ export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds)
     take: (message) => {
       const key = message.id === undefined ? undefined : idKey(message.id)
       const open = key === undefined ? undefined : waiting.get(key)
-      if (key === undefined || open === undefined) {
-        strays += 1
-        return undefined
-      }
+      // To nothing that was asked, or a second one.
+      if (key === undefined || open === undefined) return undefined
       waiting.delete(key)
       const read =
         message.kind === 'error' ? declined(message) : readAnswer({ terms, bounds }, open, message)
@@ -136,12 +130,6 @@ export function createLiveQuestions(terms: SessionTerms, bounds: QuestionBounds)
       ended = true
       for (const { resolve } of waiting.values()) resolve({ action: 'cancel' })
       waiting.clear()
-    },
-    get strays() {
-      return strays
-    },
-    get open() {
-      return waiting.size
     },
   }
 }

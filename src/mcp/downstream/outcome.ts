@@ -61,8 +61,6 @@ export function answerOutcome(visit: Visit, dispatched: Dispatched): Answer {
   const { outcome } = dispatched
   switch (outcome.state) {
     case 'completed':
-      if (outcome.native.protocol !== 'mcp') break
-      return { kind: 'result', bytes: outcome.native.bytes, revision: outcome.native.revision }
     case 'answered':
       if (outcome.native.protocol !== 'mcp') break
       return { kind: 'result', bytes: outcome.native.bytes, revision: outcome.native.revision }
