@@ -16,6 +16,7 @@ import {
   type RpcResult,
 } from '../wire/json-rpc.ts'
 import { MODERN_NOTIFICATIONS } from '../wire/rev-2026-07-28.ts'
+import { brokenAnswerId } from './broken-answer.ts'
 import type { Incoming, Reply } from './incoming.ts'
 import { LinkFailure, type AnswerRequest, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
@@ -38,8 +39,8 @@ export interface OpenRequest {
   /** Rejects with a LinkFailure when the answer is broken, or by `fail`. */
   readonly answered: Promise<RpcResult | RpcError>
   isSettled(): boolean
-  /** One message of its own stream or body. @returns what to wait for before more is read. */
-  take(message: RpcMessage): Promise<void> | undefined
+  /** One message of its own stream or body. @param bytes what it was read from: of a broken answer too is made out whose it is. @returns what to wait for before more is read. */
+  take(message: RpcMessage, bytes?: Uint8Array): Promise<void> | undefined
   /** Does nothing when it is settled. What is answered after it was aborted is its late answer. */
   fail(failure: LinkFailure): void
 }
@@ -82,10 +83,10 @@ class LinkInbox implements Inbox {
       request,
       answered,
       isSettled: () => settled,
-      take: (message) => {
+      take: (message, bytes) => {
         // The answer ends the stream: nothing after it belongs to this call.
         if (settled) return this.#takeLate(message)
-        const wait = this.#takeOwn(message, request)
+        const wait = this.#takeOwn(message, bytes, request)
         if (wait !== 'settled') return wait
         settled = true
         return undefined
@@ -113,7 +114,7 @@ class LinkInbox implements Inbox {
         this.#answer(message, this.#deps.onStray)
         return
       case 'fault':
-        this.#takeFault(message)
+        this.#takeFault(message, data)
     }
   }
 
@@ -125,7 +126,11 @@ class LinkInbox implements Inbox {
     return { ...this.#pending.counts, noise: this.#noise, noiseSample: [...this.#noiseSample] }
   }
 
-  #takeOwn(message: RpcMessage, request: LinkRequest): Promise<void> | 'settled' | undefined {
+  #takeOwn(
+    message: RpcMessage,
+    bytes: Uint8Array | undefined,
+    request: LinkRequest,
+  ): Promise<void> | 'settled' | undefined {
     switch (message.kind) {
       case 'result':
       case 'error':
@@ -137,16 +142,18 @@ class LinkInbox implements Inbox {
         this.#answer(message, request.onRequest)
         return undefined
       case 'fault':
-        if (message.id?.value !== String(request.id)) this.#addNoise(message.message)
-        else if (this.#takeFault(message)) return 'settled'
+        if (idOfFault(message, bytes) !== String(request.id)) this.#addNoise(message.message)
+        else if (this.#takeFault(message, bytes)) return 'settled'
         return undefined
     }
   }
 
   /** A broken answer to something we asked ends that; everything else is noise. @returns whether it did. */
-  #takeFault({ claimed, id, message }: RpcFault): boolean {
+  #takeFault(fault: RpcFault, bytes: Uint8Array | undefined): boolean {
+    const { message } = fault
+    const id = idOfFault(fault, bytes)
     const failure = new LinkFailure('unreadable', true, `the answer is broken: ${message}`)
-    if (claimed && id !== undefined && this.#pending.fail(id, failure)) return true
+    if (id !== undefined && this.#pending.fail(Number(id), failure)) return true
     this.#addNoise(message)
     return false
   }
@@ -193,6 +200,12 @@ class LinkInbox implements Inbox {
     this.#noise += 1
     if (this.#noiseSample.length < NOISE_SAMPLES) this.#noiseSample.push(what)
   }
+}
+
+/** What it says that it answers, if it says so. */
+function idOfFault({ claimed, id }: RpcFault, bytes: Uint8Array | undefined): string | undefined {
+  if (claimed) return id?.value
+  return bytes === undefined ? undefined : brokenAnswerId(bytes)?.toString()
 }
 
 function isOfRequest({ method }: RpcNotification): boolean {

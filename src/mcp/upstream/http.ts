@@ -285,7 +285,7 @@ class HttpLink implements Link {
   #takeEvent(open: OpenRequest, data: Uint8Array, name: string): Promise<void> | undefined {
     if (name === 'message') {
       const [first = data, ...rest] = splitBatch(data)
-      const wait = open.take(parseMessage(first))
+      const wait = open.take(parseMessage(first), first)
       // Batches were of 2025-03-26 alone.
       for (const one of rest) void open.take(parseMessage(one))
       return wait

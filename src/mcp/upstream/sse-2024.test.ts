@@ -303,3 +303,13 @@ test('a second endpoint changes nothing', async () => {
   const { link } = await openLink(url, createSseLink)
   expect((await ask(link, 'tools/call')).kind).toBe('result')
 })
+
+test('an answer on the stream that is no JSON ends its request at once', async () => {
+  const url = await listenOld(({ id }, stream, response) => {
+    response.writeHead(202).end()
+    if (id !== undefined) stream.write(`data: {"jsonrpc":"2.0","id":${id},"result":{"x":NaN}}\n\n`)
+  })
+  const { link } = await openLink(url, createSseLink)
+  const failure = await failureOf(ask(link, 'tools/call'))
+  expect(failure).toMatchObject({ reason: 'unreadable', sent: true })
+})

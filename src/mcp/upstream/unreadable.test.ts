@@ -39,6 +39,21 @@ describe('answers that are none', () => {
           ),
     ],
     [
+      'an event with a number that JSON does not have, on a stream that stays open',
+      (m, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(`data: {"jsonrpc":"2.0","id":${m.id},"result":{"x":NaN}}\n\n`)
+      },
+    ],
+    [
+      'an event nested too deep, on a stream that stays open',
+      (m, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        const deep = `${'['.repeat(600)}${']'.repeat(600)}`
+        response.write(`data: {"result":{"x":${deep}},"jsonrpc":"2.0","id":${m.id}}\n\n`)
+      },
+    ],
+    [
       'not UTF-8',
       (_m, response) =>
         void response
