@@ -14,7 +14,7 @@ import type { RpcRequest } from '../wire/json-rpc.ts'
 import { PROGRESS_TOKEN, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../wire/spans.ts'
 import type { AnswerRequest, ReplyToServer } from './link.ts'
-import { answerBytes, canBear, readQuestion } from './questions.ts'
+import { answerBytes, canBear, problemOf, readQuestion } from './questions.ts'
 
 /** Kinds of questions that may be asked at all. */
 export interface MayAsk {
@@ -201,6 +201,8 @@ function readRequest(
   if (question === undefined || (question.kind === 'url' && revision < FIRST_WITH.url)) {
     return refuse(RPC_ERRORS.invalidParams, 'a mode of elicitation that was not declared')
   }
+  const problem = problemOf(question)
+  if (problem !== undefined) return refuse(RPC_ERRORS.invalidParams, problem)
   const asked = question.native.value() as { readonly params?: Readonly<Record<string, unknown>> }
   const tooling = asked.params?.['tools'] ?? asked.params?.['toolChoice']
   if (question.kind === 'sampling' && tooling !== undefined) {

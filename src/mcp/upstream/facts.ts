@@ -9,6 +9,9 @@ export interface PeerFacts extends Agreement {
   readonly instructions?: string
 }
 
+/** How much of its instructions is passed on, characters: every caller's model reads them. */
+const MAX_INSTRUCTIONS = 64 * 1024
+
 /** Reads the claims of a discover or initialize result. @param info its Implementation. */
 export function readFacts(
   agreement: Agreement,
@@ -25,8 +28,16 @@ export function readFacts(
           callsItself: `${name} ${typeof version === 'string' ? version : ''}`.trim().slice(0, 200),
         }
       : {}),
-    ...(typeof instructions === 'string' ? { instructions } : {}),
+    ...(typeof instructions === 'string' ? { instructions: shortened(instructions) } : {}),
   }
+}
+
+function shortened(instructions: string): string {
+  if (instructions.length <= MAX_INSTRUCTIONS) return instructions
+  const left = instructions.length - MAX_INSTRUCTIONS
+  // Cut between characters, not within one.
+  const kept = instructions.slice(0, MAX_INSTRUCTIONS).replace(/[\ud800-\udbff]$/, '')
+  return `${kept}\n(cut here by comity: ${left} more characters)`
 }
 
 /** The value, or an empty object where it is none. */

@@ -17,11 +17,12 @@ import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
 import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
 import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { findMember, scanObject, sliceOf, textOf } from '../wire/spans.ts'
+import { findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
 import type { PeerFacts } from './facts.ts'
+import { isObject } from './features.ts'
 import type { LinkFailure } from './link.ts'
-import { canBear, readQuestion } from './questions.ts'
+import { canBear, mayBeOpened, NO_ADDRESS, problemOf, readQuestion } from './questions.ts'
 import { sealState } from './request.ts'
 
 /** Codes that say the message was refused before any work. */
@@ -36,6 +37,9 @@ const NOTHING_RAN: ReadonlySet<number> = new Set([
   LEGACY_ERRORS.resourceNotFound,
   LEGACY_ERRORS.urlElicitationRequired,
 ])
+
+/** Questions of one round: a person answers them. */
+const MOST_QUESTIONS = 64
 
 /** What the outcome is made for. */
 export interface Asked {
@@ -136,6 +140,10 @@ function judgeStop(
 }
 
 function judgeError(answer: RpcError, { peer, facts }: Asked): Outcome {
+  if (answer.code === LEGACY_ERRORS.urlElicitationRequired && !allMayBeOpened(answer)) {
+    const detail = `${peer} answered error ${answer.code}, and ${NO_ADDRESS}`
+    return refused('protocol', 'protocol_violation', detail)
+  }
   const bytes = sliceOf(answer.bytes, answer.error)
   return {
     state: 'failed',
@@ -145,6 +153,14 @@ function judgeError(answer: RpcError, { peer, facts }: Asked): Outcome {
     detail: `${peer} answered error ${answer.code}: ${answer.message.slice(0, 500)}`,
     native: mcpNative(bytes, facts.revision),
   }
+}
+
+/** What names no address asks for none. */
+function allMayBeOpened({ bytes, data }: RpcError): boolean {
+  const said = data === undefined ? undefined : readValue(bytes, data)
+  const asked = isObject(said) ? said['elicitations'] : undefined
+  if (!Array.isArray(asked)) return true
+  return asked.every((one: unknown) => !isObject(one) || !('url' in one) || mayBeOpened(one.url))
 }
 
 function violation(peer: string, what: string): Outcome {
@@ -184,12 +200,18 @@ function judgeQuestions(
     return violation(peer, 'inputRequests that are no object')
   }
   const questions: Question[] = []
-  for (const member of requests === undefined ? [] : scanObject(bytes, requests.value)) {
+  const asked = requests === undefined ? [] : scanObject(bytes, requests.value)
+  if (asked.length > MOST_QUESTIONS) {
+    return violation(peer, `${asked.length} questions in one round, more than ${MOST_QUESTIONS}`)
+  }
+  for (const member of asked) {
     const own = member.type === 'object' ? sliceOf(bytes, member.value) : undefined
     const question = own && readQuestion(own, member.key, facts.revision)
     if (question === undefined || !canBear(can, question.kind)) {
       return violation(peer, 'it asks a kind of question that was not declared')
     }
+    const problem = problemOf(question)
+    if (problem !== undefined) return violation(peer, problem)
     questions.push(question)
   }
   const sealed = sealState(state === undefined ? undefined : textOf(bytes, state.value))

@@ -28,6 +28,32 @@ export function readQuestion(
   return { kind, key, text, native: mcpNative(request, revision) }
 }
 
+/** Longest address that a user is shown, characters: one that nobody can read to its end hides where it leads. */
+const MAX_ADDRESS = 8192
+
+/**
+ * Whether a user may be asked to open it: a plain web address, without a name and a password in it that
+ * make its host look like another.
+ *
+ * @source MCP 2025-11-25, client, elicitation, safe URL handling.
+ */
+export function mayBeOpened(address: unknown): boolean {
+  if (typeof address !== 'string' || address.length > MAX_ADDRESS) return false
+  if (!URL.canParse(address)) return false
+  const { protocol, username, password } = new URL(address)
+  return /^https?:$/.test(protocol) && username === '' && password === ''
+}
+
+/** @returns why the question is passed on to nobody; undefined for a sound one. */
+export function problemOf({ kind, native }: Question): string | undefined {
+  if (kind !== 'url') return undefined
+  const { params } = native.value() as { readonly params?: Readonly<Record<string, unknown>> }
+  return mayBeOpened(params?.['url']) ? undefined : NO_ADDRESS
+}
+
+/** What is wrong with an address that must not be opened. */
+export const NO_ADDRESS = `the address to open is no http or https one of at most ${MAX_ADDRESS} characters without user name and password`
+
 /** Whether the caller said that it can be asked this. */
 export function canBear(can: CallerCan, kind: QuestionKind): boolean {
   // MCP has no question of text alone.
