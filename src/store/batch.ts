@@ -19,6 +19,7 @@ import { recoverCalls } from './apply/recover.ts'
 import { removeSessions, saveSession, touchSession } from './apply/sessions.ts'
 import { markCallerGone, noteCall, settleCall, settleCallByHand } from './apply/settle-call.ts'
 import type { Applied, Command } from './commands.ts'
+import { loadHead } from './load-head.ts'
 import { judgeFault } from './sqlite-fault.ts'
 import type { Writer } from './writer.ts'
 
@@ -149,7 +150,7 @@ function rollBack(db: DatabaseSync): void {
 
 function rereadHead(writer: Writer, before: Writer['head']): Writer['head'] {
   try {
-    writer.rewind(writer.loadHead())
+    writer.rewind(loadHead(writer.db))
   } catch {
     // Unreadable now: what was true before the batch is the most that can be said.
     writer.rewind(before)

@@ -12,6 +12,7 @@ import {
   loadCheckpointKey,
   makeCheckpointKey,
 } from './checkpoint-key.ts'
+import { loadStoreId } from './load-head.ts'
 import type { Writer } from './writer.ts'
 
 /** When a checkpoint is due. */
@@ -49,7 +50,7 @@ export class CheckpointKeeper {
     this.#file = file
     this.#onFault = onFault
     this.#entries = pace.entries ?? ENTRIES
-    this.#store = String(writer.get('SELECT id FROM store', {})?.['id'])
+    this.#store = loadStoreId(writer.db)
     this.#last = Number(writer.get('SELECT max(seq) AS seq FROM checkpoints', {})?.['seq'] ?? 0)
     this.#attempt(() => this.#prepare())
     this.#timer = setInterval(() => this.#whenNew(), pace.everyMs ?? EVERY_MS)

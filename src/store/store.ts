@@ -9,6 +9,7 @@ import type { Approval } from '../core/words/approval.ts'
 import type { CapabilityKind } from '../core/words/capability.ts'
 import type { Entry, EntryKind } from '../core/words/entry.ts'
 import type { PinChange, PinState } from '../core/words/pin.ts'
+import type { CallState } from './apply/call-row.ts'
 
 export interface EntryQuery {
   readonly callId?: string
@@ -33,7 +34,7 @@ export interface StoredPayload {
 
 export interface StoredCall {
   readonly callId: string
-  readonly state: 'open' | 'caller_gone' | 'unknown' | 'settled' | 'refused'
+  readonly state: CallState
   /** ISO strings. */
   readonly openedAt: string
   readonly settledAt?: string

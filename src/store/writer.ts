@@ -9,8 +9,9 @@ import type { EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { HeldCalls } from './apply/held-calls.ts'
 import { factsText } from './canonical-text.ts'
-import { chainStart, linkHash, saltedSha256 } from './chain.ts'
+import { linkHash, saltedSha256 } from './chain.ts'
 import type { ChainHead, Facts, Payload, PayloadBytes } from './commands.ts'
+import { loadHead } from './load-head.ts'
 import { MAX_PAYLOAD } from './payload-limits.ts'
 import { createSalts } from './salts.ts'
 
@@ -45,7 +46,7 @@ export class Writer {
   constructor(db: DatabaseSync, run: string) {
     this.db = db
     this.#run = run
-    this.#head = this.loadHead()
+    this.#head = loadHead(db)
   }
 
   get head(): ChainHead {
@@ -55,14 +56,6 @@ export class Writer {
   /** Goes back to a head read before: what came after it was rolled back. */
   rewind(head: ChainHead): void {
     this.#head = head
-  }
-
-  /** The head as the database has it. */
-  loadHead(): ChainHead {
-    const last = this.get('SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1', {})
-    if (last !== undefined) return { seq: Number(last['seq']), hash: String(last['hash']) }
-    const store = this.get('SELECT id FROM store', {})
-    return { seq: 0, hash: chainStart(String(store?.['id'])) }
   }
 
   /** @throws ComityError `store_locked` when another process took the store over while this one slept. */
