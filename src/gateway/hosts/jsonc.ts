@@ -14,7 +14,6 @@ export interface JsoncNode {
 
 export interface JsoncMember {
   readonly key: string
-  readonly keyStart: number
   readonly node: JsoncNode
 }
 
@@ -77,10 +76,9 @@ function createReader(text: string): Reader {
     const members: JsoncMember[] = []
     while (!take('}')) {
       skip()
-      const keyStart = at
       const key = string('a key in quotes or }')
       if (!take(':')) fail(':')
-      members.push({ key, keyStart, node: value(depth + 1) })
+      members.push({ key, node: value(depth + 1) })
       if (!take(',')) {
         if (!take('}')) fail(', or }')
         break
