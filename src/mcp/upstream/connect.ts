@@ -37,6 +37,8 @@ export interface ConnectOptions {
 
 const DEFAULT_PROBE_MS = 5_000
 const DEFAULT_START_MS = 60_000
+/** How long a server may take to take the notification that ends the handshake, milliseconds. */
+const INITIALIZED_MS = 2_000
 
 /**
  * Opens a link and agrees on a revision.
@@ -229,8 +231,18 @@ async function initialize(
   }
   const agreement: Agreement = { era: 'legacy', revision: agreed }
   link.agree(agreement)
-  await link.notify('notifications/initialized')
+  await tellInitialized(link)
   return readFacts(agreement, result, result.serverInfo)
+}
+
+/** However the server answers it: what is asked next shows whether the session is of use. */
+async function tellInitialized(link: Link): Promise<void> {
+  const waiting = new AbortController()
+  const told = link.notify('notifications/initialized').catch((error: unknown) => {
+    if (!(error instanceof LinkFailure)) throw error
+  })
+  await Promise.race([told, silence(INITIALIZED_MS, waiting)])
+  waiting.abort()
 }
 
 function silence(ms: number, probing: AbortController): Promise<'silent'> {
