@@ -65,17 +65,24 @@ export function refuseRepeats(raw: readonly string[]): HttpRefusal | undefined {
 }
 
 /**
- * Judges Host and Origin.
+ * Judges Host and Origin, and the host in a target that names one: it counts before Host does (RFC 9112, 3.2.2).
  *
  * @param allowed host names without ports, lower case; IPv6 in brackets.
  */
 export function refuseOrigin(
   headers: IncomingHttpHeaders,
   allowed: readonly string[],
+  target = '/',
 ): HttpRefusal | undefined {
   const host = hostOf(`http://${headers.host ?? ''}`)
   if (host === undefined || !allowed.includes(host)) {
     return { status: 403, message: 'the Host header names none of the hosts served here' }
+  }
+  const named = target.startsWith('/')
+    ? host
+    : hostOf(/^[^/?#]*\/\/[^/?#]*/u.exec(target)?.[0] ?? '')
+  if (named === undefined || !allowed.includes(named)) {
+    return { status: 403, message: 'the request names none of the hosts served here' }
   }
   const { origin } = headers
   if (origin === undefined) return undefined

@@ -133,6 +133,18 @@ describe('what is refused before it is read', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   })
 
+  // Of two names of a host, whatever stands before this door may have gone by the other one.
+  test.each([
+    ['http://evil.example/mcp', 403],
+    ['http://evil.example@127.0.0.1:1/mcp', 403],
+    ['http://127.0.0.1/mcp', 200],
+  ])('the target %s: %i', async (target, status) => {
+    const { port } = await open()
+    const request = rawPost('127.0.0.1', LIST).replace(/^POST \S+/u, `POST ${target}`)
+
+    expect(await exchangeRaw(port, [request])).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  })
+
   test('GET is 405 and says what is allowed', async () => {
     const { url } = await open()
     const response = await fetch(url, { headers: { accept: 'text/event-stream' } })

@@ -92,7 +92,9 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
     const desk = { door, sessions, sessionless, answer, closing: closing.signal, withdrawn }
     const read = async (): Promise<Reply | undefined> => {
       const refused =
-        refuseLoad() ?? refuseRepeats(request.rawHeaders) ?? refuseOrigin(request.headers, allowed)
+        refuseLoad() ??
+        refuseRepeats(request.rawHeaders) ??
+        refuseOrigin(request.headers, allowed, request.url)
       if (refused !== undefined) return refusalReply(refused)
       const who = await options.authenticate(request.headers)
       if ('refused' in who) return refusalReply(who.refused)

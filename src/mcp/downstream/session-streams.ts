@@ -5,7 +5,7 @@
  * An event id names its stream, its number and the request that the stream answers, so that after a restart the caller is
  * told which of its calls lost its answer instead of waiting for it.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { encodeError, parseId, type RpcId } from '../wire/json-rpc.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { EventStream } from './event-stream.ts'
@@ -38,11 +38,15 @@ export interface SessionStreams {
 
 /** Longest request id that is told in event ids, in bytes of its JSON text. */
 const MAX_NAMED_ID = 128
+/** Of an event id's run, so many characters are random and so many tell the session. */
+const MARK_CHARACTERS = 8
 const EVENT_ID = /^(s|c\d{1,15})-([\w-]{16})\.(\d{1,15})(?:\.([\w-]{1,200}))?$/
 
-export function createSessionStreams(budget: ReplayBudget): SessionStreams {
+/** @param sessionId whose they are: an event id of another session is none here, also after a restart. */
+export function createSessionStreams(budget: ReplayBudget, sessionId: string): SessionStreams {
+  const mark = createHash('sha256').update(sessionId).digest('base64url').slice(0, MARK_CHARACTERS)
   // Made anew in each process: an id of before a restart must not name a stream of after it.
-  const run = randomBytes(12).toString('base64url')
+  const run = randomBytes(6).toString('base64url') + mark
   let count = 0
   const calls = new Map<string, EventStream>()
   const ends = new Map<EventStream, () => void>()
@@ -80,7 +84,7 @@ export function createSessionStreams(budget: ReplayBudget): SessionStreams {
     discard,
     resume: (eventId) => {
       const [, name, itsRun, after, named] = EVENT_ID.exec(eventId) ?? []
-      if (name === undefined) return { kind: 'unknown' }
+      if (name === undefined || itsRun?.endsWith(mark) !== true) return { kind: 'unknown' }
       const id = `${name}-${itsRun}`
       if (name === 's' && id !== own.id) return { kind: 'own_lost' }
       const stream = name === 's' ? own : calls.get(id)

@@ -229,7 +229,7 @@ class SessionTable {
     const session: HttpSession = {
       ...createSession(row.principal, terms, this.#bounds, row.lastUsedAt),
       id: row.id,
-      streams: createSessionStreams(this.#budget),
+      streams: createSessionStreams(this.#budget, row.id),
       save: async () => {
         // An ended session must not come back by a late word of one of its requests.
         if (this.#sessions.get(session.id) === session) await this.#store.save(rowOf(session))
