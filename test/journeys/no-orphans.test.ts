@@ -2,7 +2,15 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { comity, createHome, startUp, until } from './comity-process.fixture.ts'
+import {
+  comity,
+  comityCommand,
+  comityJson,
+  createHome,
+  isAlive,
+  startUp,
+  until,
+} from './comity-process.fixture.ts'
 
 /** A server whose child ignores TERM, and whose other child leads a group of its own. */
 const SERVER = `
@@ -70,3 +78,20 @@ test.skipIf(process.platform !== 'linux')(
   },
   60_000,
 )
+
+test('a background process that a server of ours began for its own hosts is not ours to end', async () => {
+  const inner = createHome({ mcpServers: {} })
+  onTestFinished(inner.remove)
+  const outer = createHome({ mcpServers: { inner: comityCommand(inner, 'mcp') } })
+  onTestFinished(outer.remove)
+  onTestFinished(async () => void (await comity(inner, 'stop')))
+  const up = await startUp(outer)
+  onTestFinished(async () => void (await up.stop('SIGKILL')))
+  const pid = await until('the inner one runs in the background', async () => {
+    const { pid: found, process: own } = await comityJson(inner, 'status')
+    return own === null || own === undefined ? undefined : Number(found)
+  })
+  await up.stop()
+  expect(isAlive(pid)).toBe(true)
+  expect(await comityJson(inner, 'status')).toMatchObject({ pid })
+}, 60_000)

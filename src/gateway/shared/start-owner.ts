@@ -16,6 +16,7 @@ import {
 import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
+import { GUARD_MARK } from '../../mcp/upstream/watch.ts'
 
 /** How the background process is started. */
 export interface OwnerCommand {
@@ -58,7 +59,7 @@ export async function startOwner(command: OwnerCommand): Promise<OwnerReport | u
     detached: true,
     // The same folder whichever host came first: relative paths of the configuration mean one thing.
     cwd: dirname(command.configFile),
-    env: command.environment as Record<string, string>,
+    env: withoutMark(command.environment),
     stdio: ['ignore', 'pipe', log],
   })
   closeSync(log)
@@ -98,6 +99,14 @@ export async function startOwner(command: OwnerCommand): Promise<OwnerReport | u
   } finally {
     stdout.destroy()
   }
+}
+
+/** It serves other hosts as well: where we are a server of another comity, it is not to end with us. */
+function withoutMark(
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  const { [GUARD_MARK]: _mark, ...rest } = environment
+  return rest
 }
 
 function parseReport(line: string): OwnerReport | undefined {
