@@ -37,7 +37,7 @@ import type { AnswerRequest } from './link.ts'
 import { listServer, type ServerListing } from './list.ts'
 import { type CapabilityLock, mayAsk } from './lock.ts'
 import type { OfferOptions } from './offer.ts'
-import { judgeFailure } from './outcome.ts'
+import { judgeFailure, unclear } from './outcome.ts'
 import { askQuery } from './query.ts'
 import { methodOf } from './request.ts'
 import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
@@ -316,14 +316,22 @@ class ServerPeer implements McpPeer {
     const { limits } = this.#options
     const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now(), limits)
     const events = createEventQueue(exchange, () => (this.#droppedEvents += 1))
+    let sent = false
+    const leaves = (facts: WireFacts): void => {
+      sent = true
+      dispatched(facts)
+    }
+    const sending = { call, method, exchange, events, stop, dispatched: leaves, late }
     try {
-      return await this.#place({ call, method, exchange, events, stop, dispatched, late })
+      return await this.#place(sending)
     } catch (error) {
       if (error instanceof LinkFailure) {
         const asked = { peer: this.name, act: isAct(call) }
         return judgeFailure(error, asked, stop.reason(), stop.limit())
       }
       if (error instanceof JsonFault) {
+        // The one that wrote what cannot be read is the caller until bytes left, and the server from then on.
+        if (sent) return unclear(this.name, error.message, isAct(call))
         return refused('validation', 'bad_arguments', `not sent to ${this.name}: ${error.message}`)
       }
       throw error

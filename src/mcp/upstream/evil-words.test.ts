@@ -20,6 +20,7 @@ const EVIL = [
 ] as const
 
 const ASKABLE = { can: { form: true, url: true, sampling: true, roots: true } }
+const TWOFOLD = '{"method":"elicitation/create","params":{"message":"a","message":"b"}}'
 const WHY = /the address to open is no http or https one/u
 
 describe.each(EVIL)('T13: %s to be opened', (_what, url) => {
@@ -97,4 +98,25 @@ test('instructions of ten megabytes are cut, and say so', async () => {
   expect(instructions.length).toBeLessThan(66_000)
   expect(instructions.isWellFormed()).toBe(true)
   expect(instructions).toMatch(/\(cut here by comity: 10420224 more characters\)$/u)
+})
+
+// Readers may disagree of what they ask. All the same the call was sent, and its peer did something with it.
+test.each([
+  ['a question under a name that comes twice', '"inputRequests":{"a":QUESTION,"a":QUESTION}'],
+  ['a question with half a character in its name', '"inputRequests":{"\\ud800":QUESTION}'],
+  ['a question that says two things', '"inputRequests":{"a":{"method":"x","method":"roots/list"}}'],
+  ['a question with params that say two things', `"inputRequests":{"a":${TWOFOLD}}`],
+  ['a state with half a character', '"requestState":"\\udc00"'],
+  ['a number that no double can hold', '"inputRequests":{"a":{"method":"roots/list","n":1e999}}'],
+])('%s: broken, and never said to be unsent', async (_what, members) => {
+  const question = JSON.stringify({ method: 'roots/list', params: {} })
+  const base = await listenModern(({ id }, response) => {
+    const result = `{"resultType":"input_required",${members.replaceAll('QUESTION', question)}}`
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
+  })
+  const peer = openPeer({ transport: 'http', url: base, headers: {} })
+  const { outcome } = await makeCall(peer, 'pay', {}, ASKABLE)
+  expect(outcome).toMatchObject({ state: 'failed', ran: 'yes', code: 'protocol_violation' })
 })

@@ -19,6 +19,7 @@ import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
 import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
+import { checkStrict } from '../wire/strict.ts'
 import type { PeerFacts } from './facts.ts'
 import { isObject } from './features.ts'
 import type { LinkFailure } from './link.ts'
@@ -174,12 +175,23 @@ function violation(peer: string, what: string): Outcome {
 }
 
 /** What the answer does not say cannot be known: an act is not to be sent again as if it had failed. */
-function unclear(peer: string, what: string, act: boolean): Outcome {
+export function unclear(peer: string, what: string, act: boolean): Outcome {
   if (!act) return violation(peer, what)
   return {
     state: 'unknown',
     because: 'peer_unclear',
     detail: `${peer} answered, but not as the protocol says: ${what}; it may have run`,
+  }
+}
+
+/** What goes to a caller, and comes back from it, has to mean the same to everybody. */
+function faultIn(bytes: Uint8Array, members: readonly (Member | undefined)[]): string | undefined {
+  try {
+    for (const member of members) if (member !== undefined) checkStrict(bytes, member.value)
+    return undefined
+  } catch (error) {
+    if (error instanceof JsonFault) return error.message
+    throw error
   }
 }
 
@@ -198,6 +210,10 @@ function judgeQuestions(
     return violation(peer, 'a requestState that is no string')
   if (requests !== undefined && requests.type !== 'object') {
     return violation(peer, 'inputRequests that are no object')
+  }
+  const fault = faultIn(bytes, [requests, state])
+  if (fault !== undefined) {
+    return violation(peer, `a round of which readers may disagree: ${fault}`)
   }
   const questions: Question[] = []
   const asked = requests === undefined ? [] : scanObject(bytes, requests.value)
