@@ -1,16 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { objectText } from '../../../test/json/arbitrary-json.ts'
-import {
-  hopMeta,
-  hopParams,
-  readResultHead,
-  setResultMeta,
-  toLegacyResult,
-  toModernResult,
-} from './codec.ts'
+import { hopMeta, hopParams, readResultHead, setResultMeta, toLegacyResult } from './codec.ts'
 import type { Hop } from './codec.ts'
-import { encodeJson, removeMember, scanObject, textOf } from './spans.ts'
+import { encodeJson, scanObject, setMembers, textOf } from './spans.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array | undefined): string | undefined =>
@@ -55,7 +48,7 @@ describe('request metadata', () => {
     fc.assert(
       fc.property(objectText, (text) => {
         const all = bytesOf(text)
-        const from = removeMember(all, { start: 0, end: all.length }, '_meta')
+        const from = setMembers(all, undefined, { _meta: undefined })
         const rest = (bytes: Uint8Array) =>
           scanObject(bytes)
             .filter(({ key }) => key !== '_meta' && key !== 'name')
@@ -76,24 +69,6 @@ describe('results', () => {
     ['{"isError":"true"}', 'complete', true, false],
   ])('%s', (text, resultType, sound, isError) => {
     expect(readResultHead(bytesOf(text))).toMatchObject({ resultType, sound, isError })
-  })
-
-  test('a legacy result becomes modern by additions at its end', () => {
-    const result = toModernResult(bytesOf('{"tools":[ 1.0 ]}'), {
-      ttlMs: 0,
-      cacheScope: 'private',
-      serverInfo: encodeJson({ name: 'comity' }),
-    })
-    expect(decode(result)).toBe(
-      '{"tools":[ 1.0 ],"resultType":"complete","ttlMs":0,"cacheScope":"private",' +
-        '"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"comity"}}}',
-    )
-  })
-
-  test('a modern result keeps its own type', () => {
-    expect(decode(toModernResult(bytesOf('{"resultType":"task","taskId":"1"}')))).toBe(
-      '{"resultType":"task","taskId":"1"}',
-    )
   })
 
   test('a modern result becomes legacy without its modern fields, the rest untouched', () => {

@@ -115,36 +115,6 @@ export function readResultHead(
   }
 }
 
-/** What a modern result carries beside its content. */
-export interface ModernFields {
-  /** Default `complete`. */
-  readonly resultType?: string
-  /** Milliseconds; with `cacheScope`, on cacheable methods only. */
-  readonly ttlMs?: number
-  readonly cacheScope?: 'public' | 'private'
-  /** JSON bytes of the Implementation that answers, put into `_meta`. */
-  readonly serverInfo?: Uint8Array
-}
-
-/**
- * A result as a modern caller must get it: the fields given are set, replacing what the peer said
- * of its own hop; `resultType` is added when absent.
- *
- * @throws JsonFault when the result is no object.
- */
-export function toModernResult(result: Uint8Array, fields: ModernFields = {}): Uint8Array {
-  const members = scanObject(result)
-  const type = fields.resultType ?? (findMember(members, 'resultType') ? undefined : 'complete')
-  const set: Record<string, Uint8Array> = {}
-  if (type !== undefined) set.resultType = encodeJson(type)
-  if (fields.ttlMs !== undefined) set.ttlMs = encodeJson(fields.ttlMs)
-  if (fields.cacheScope !== undefined) set.cacheScope = encodeJson(fields.cacheScope)
-  if (fields.serverInfo !== undefined) {
-    set._meta = changeMeta(result, members, { [MODERN_META.serverInfo]: fields.serverInfo })!
-  }
-  return changeMembers(result, members, set)
-}
-
 /** A result as a legacy caller must get it: without the fields that only modern hops have. */
 export function toLegacyResult(result: Uint8Array): Uint8Array {
   const members = scanObject(result)

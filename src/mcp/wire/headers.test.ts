@@ -5,7 +5,6 @@ import {
   checkParamHeaders,
   decodeHeaderValue,
   encodeHeaderValue,
-  mirroredName,
   mirrorHeaders,
   paramHeaderValues,
   readParamHeaders,
@@ -70,13 +69,6 @@ describe('the mirror of a body', () => {
     ],
   ])('%j: %s', (change, problem) => {
     expect(checkMirrorHeaders({ ...lower(mirrorHeaders(body)), ...change }, body)).toBe(problem)
-  })
-
-  test('the mirrored name depends on the method', () => {
-    expect(mirroredName('tools/call', { name: 'a' })).toBe('a')
-    expect(mirroredName('resources/read', { uri: 'b' })).toBe('b')
-    expect(mirroredName('tools/list', { name: 'a' })).toBeUndefined()
-    expect(mirroredName('constructor', { name: 'a' })).toBeUndefined()
   })
 })
 

@@ -7,7 +7,7 @@
  * @source MCP 2026-07-28, transports, Streamable HTTP, "Request headers" and `x-mcp-header`.
  */
 import { canonicalNumber } from './canonical-number.ts'
-import { MCP_HEADERS, NAME_PARAM } from './rev-2026-07-28.ts'
+import { MCP_HEADERS } from './rev-2026-07-28.ts'
 
 /** Header values by lower-case name, as Node gives them. */
 export type HeaderBag = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -62,13 +62,6 @@ export function decodeHeaderValue(raw: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** The name that `Mcp-Name` mirrors for this method. @param params the parsed params. */
-export function mirroredName(method: string, params: unknown): string | undefined {
-  const key = Object.hasOwn(NAME_PARAM, method) ? NAME_PARAM[method] : undefined
-  const value = key === undefined ? undefined : ownValue(params, key)
-  return typeof value === 'string' ? value : undefined
 }
 
 /** The standard headers for a body. */

@@ -135,15 +135,9 @@ describe('what is no message', () => {
     expect(twice).not.toHaveProperty('id')
   })
 
-  test('size and depth have limits', () => {
-    expect(parseMessage(bytesOf('{"jsonrpc":"2.0","method":"a"}'), { maxBytes: 10 })).toMatchObject(
-      {
-        kind: 'fault',
-        message: 'message of 30 bytes exceeds 10',
-      },
-    )
-    const deep = `{"jsonrpc":"2.0","method":"a","params":{"a":${'['.repeat(40)}`
-    expect(parseMessage(bytesOf(deep), { maxDepth: 20 })).toMatchObject({
+  test('depth has a limit', () => {
+    const deep = `{"jsonrpc":"2.0","method":"a","params":{"a":${'['.repeat(600)}`
+    expect(parseMessage(bytesOf(deep))).toMatchObject({
       code: -32700,
       cause: { code: 'too_deep' },
     })

@@ -79,14 +79,6 @@ export interface RpcFault {
 
 export type RpcMessage = RpcRequest | RpcNotification | RpcResult | RpcError | RpcFault
 
-/** Bounds of one message. */
-export interface MessageLimits {
-  /** Bytes of the whole message; no bound when left out (the transport has one). */
-  readonly maxBytes?: number
-  /** Containers within containers, default 512. */
-  readonly maxDepth?: number
-}
-
 /** Longest id that is echoed, in bytes. An id is a label, not a place to store things. */
 const MAX_ID_BYTES = 4096
 const encoder = new TextEncoder()
@@ -101,14 +93,10 @@ const POOLED_BYTES = 2048
  *
  * @source JSON-RPC 2.0, 4 and 5; MCP 2026-07-28, basic, messages (no batches, id never null).
  */
-export function parseMessage(bytes: Uint8Array, limits: MessageLimits = {}): RpcMessage {
-  if (limits.maxBytes !== undefined && bytes.length > limits.maxBytes) {
-    return fault(-32600, `message of ${bytes.length} bytes exceeds ${limits.maxBytes}`, false)
-  }
+export function parseMessage(bytes: Uint8Array): RpcMessage {
   let members: readonly Member[]
   try {
-    const options = limits.maxDepth === undefined ? {} : { maxDepth: limits.maxDepth }
-    members = scanObject(bytes, undefined, { ...options, allowDuplicates: true })
+    members = scanObject(bytes, undefined, { allowDuplicates: true })
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
     return syntaxFault(bytes, error)
@@ -175,7 +163,7 @@ export function encodeError(
   const parts = [
     encoder.encode(`{"code":${error.code},"message":${JSON.stringify(error.message)}`),
     ...(error.data === undefined ? [] : [encoder.encode(',"data":'), error.data]),
-    encoder.encode('}'),
+    CLOSE,
   ]
   return encodeMessage(id === undefined ? '' : `"id":${id.json}`, 'error', concat(parts))
 }

@@ -10,31 +10,6 @@ export const LEGACY_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as co
 
 export type LegacyRevision = (typeof LEGACY_REVISIONS)[number]
 
-export const LEGACY_METHODS = [
-  'initialize',
-  'ping',
-  'tools/list',
-  'tools/call',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'prompts/list',
-  'prompts/get',
-  'completion/complete',
-  'logging/setLevel',
-] as const
-
-/** Methods that exist only with a session; sent with modern metadata they are unknown (-32601). */
-export const SESSION_METHODS: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-])
-
 export const LEGACY_NOTIFICATIONS = {
   initialized: 'notifications/initialized',
   cancelled: 'notifications/cancelled',

@@ -25,24 +25,6 @@ export const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'] as const
 /** Extension identifier of Tasks. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
-export const MODERN_METHODS = [
-  'server/discover',
-  'tools/list',
-  'tools/call',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'prompts/list',
-  'prompts/get',
-  'completion/complete',
-  'subscriptions/listen',
-] as const
-
-export type ModernMethod = (typeof MODERN_METHODS)[number]
-
-/** Methods of the Tasks extension. */
-export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const
-
 /** Methods whose complete result must carry `ttlMs` and `cacheScope`. @source server, caching. */
 export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   'server/discover',
@@ -50,13 +32,6 @@ export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   'prompts/list',
   'resources/list',
   'resources/templates/list',
-  'resources/read',
-])
-
-/** Methods that may answer `input_required`. @source basic, multi round-trip requests. */
-export const ASKING_METHODS: ReadonlySet<string> = new Set([
-  'tools/call',
-  'prompts/get',
   'resources/read',
 ])
 

@@ -6,7 +6,6 @@ import {
   encodeJson,
   readString,
   readValue,
-  removeMember,
   scanArray,
   scanJson,
   scanObject,
@@ -149,7 +148,7 @@ describe('splice', () => {
   })
 })
 
-describe('setMember and removeMember', () => {
+describe('setMember and setMembers', () => {
   test.each([
     ['{}', 'a', '1', '{"a":1}'],
     ['{ }', 'a', '1', '{"a":1 }'],
@@ -162,10 +161,9 @@ describe('setMember and removeMember', () => {
     ['{"b":1}', 'a', undefined, '{"b":1}'],
   ])('%s with %s = %s becomes %s', (text, key, value, expected) => {
     const bytes = bytesOf(text)
-    const changed =
-      value === undefined
-        ? removeMember(bytes, whole(bytes), key)
-        : setMember(bytes, whole(bytes), key, bytesOf(value))
+    const changed = setMembers(bytes, whole(bytes), {
+      [key]: value === undefined ? undefined : bytesOf(value),
+    })
     expect(decode(changed)).toBe(expected)
   })
 
@@ -215,7 +213,9 @@ describe('setMember and removeMember', () => {
           expect(lexemes(setMember(bytes, whole(bytes), key, bytesOf(value)))).toEqual(
             lexemes(bytes),
           )
-          expect(lexemes(removeMember(bytes, whole(bytes), key))).toEqual(lexemes(bytes))
+          expect(lexemes(setMembers(bytes, whole(bytes), { [key]: undefined }))).toEqual(
+            lexemes(bytes),
+          )
         },
       ),
     )

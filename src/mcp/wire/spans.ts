@@ -298,11 +298,6 @@ export function setMember(bytes: Uint8Array, object: Span, key: string, value: U
   return setMembers(bytes, object, { [key]: value })
 }
 
-/** The bytes without that member; the same bytes when there is none. */
-export function removeMember(bytes: Uint8Array, object: Span, key: string): Uint8Array {
-  return setMembers(bytes, object, { [key]: undefined })
-}
-
 /** Memory of its own that is to be written whole: clearing a large one costs as much as filling it. */
 function unclearedBytes(length: number): Uint8Array {
   if (length < LARGE_BYTES) return new Uint8Array(length)
