@@ -1,9 +1,8 @@
 /**
  * Headers: what a document says of itself (title, version, readers).
  *
- * Front matter in Markdown, top-level keys in YAML and JSON, `meta` elements in HTML, nothing in plain
- * text and declarations. A header that
- * cannot be read may hide a `readers` list: such a document is left out, never served to all.
+ * Front matter in Markdown, top-level keys in YAML and JSON, `meta` elements in HTML, nothing in plain text and declarations.
+ * A header that cannot be read may hide a `readers` list: such a document is left out, never served to all.
  */
 import { isAlias, isMap, isScalar, parseAllDocuments } from 'yaml'
 import type { Document as YamlDocument, Node } from 'yaml'
