@@ -182,6 +182,17 @@ test('what changed since it was accepted, or is not what its fingerprint says, i
   expect(await namesOf(catalogue)).toEqual(['docs_search'])
 })
 
+test('a store that cannot be read keeps no peer from being listed', async () => {
+  const store: KeptListings = {
+    read: () => {
+      throw new Error('the disk is gone')
+    },
+    write: () => undefined,
+  }
+  const catalogue = open([scriptedPeer('docs', tools('docs', 'search'))], store)
+  expect(await namesOf(catalogue)).toEqual(['docs_search'])
+})
+
 test('hints are read from the definition: the stored listing has none of its own', async () => {
   const annotations = { readOnlyHint: true }
   const capability = capabilityOf('docs', 'tool', 'search', { annotations })

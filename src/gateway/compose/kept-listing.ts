@@ -4,7 +4,7 @@
  * Only what was accepted comes back, and only while it is what its fingerprint says: the store lies on a disk. Hints are read from the
  * definition anew.
  */
-import type { KeptListings, ListingToKeep } from '../../core/ports/kept-listings.ts'
+import type { KeptListing, KeptListings, ListingToKeep } from '../../core/ports/kept-listings.ts'
 import type { Peer, PeerListing } from '../../core/ports/peer.ts'
 import type { Digest } from '../../core/ports/world.ts'
 import type { Capability } from '../../core/words/capability.ts'
@@ -25,7 +25,7 @@ export interface ListingKeeper {
 export function createListingKeeper(store: KeptListings, digest: Digest): ListingKeeper {
   return {
     find(peer) {
-      const kept = store.read(peer)
+      const kept = readKept(store, peer)
       if (kept === undefined) return undefined
       const { at, leftOut, instructions, features } = kept
       const capabilities = kept.capabilities.flatMap((one): Capability[] => {
@@ -44,6 +44,15 @@ export function createListingKeeper(store: KeptListings, digest: Digest): Listin
       return { listing, at }
     },
     keep: (peer, listing) => store.write(peer, toKeep(listing)),
+  }
+}
+
+/** What cannot be read is as if it was not there: it only spares a wait, and must not keep a gateway from starting. */
+function readKept(store: KeptListings, peer: Peer): KeptListing | undefined {
+  try {
+    return store.read(peer)
+  } catch {
+    return undefined
   }
 }
 
