@@ -13,6 +13,7 @@ import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
 import { PROGRESS_TOKEN, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../wire/spans.ts'
+import { checkStrict } from '../wire/strict.ts'
 import type { AnswerRequest, ReplyToServer } from './link.ts'
 import { answerBytes, canBear, problemOf, readQuestion } from './questions.ts'
 
@@ -215,6 +216,8 @@ function readRequest(
 function inputRequestOf({ bytes, method, params }: RpcRequest): Uint8Array {
   const envelope = encodeJson({ method })
   if (params === undefined) return envelope
+  // Each hop between here and the person reads it: to all of them it has to say the same.
+  checkStrict(bytes, params)
   const from = sliceOf(bytes, params)
   const meta = findMember(scanObject(from), '_meta')
   const rest =

@@ -120,3 +120,36 @@ test.each([
   const { outcome } = await makeCall(peer, 'pay', {}, ASKABLE)
   expect(outcome).toMatchObject({ state: 'failed', ran: 'yes', code: 'protocol_violation' })
 })
+
+test.each([
+  ['params that say two things', '{"message":"a","message":"b"}'],
+  ['a form that says two things', '{"message":"a","requestedSchema":{"type":"object","type":"x"}}'],
+  ['half a character', '{"message":"\\udc00"}'],
+  ['a number that no double can hold', '{"message":"a","requestedSchema":{"maximum":1e999}}'],
+  ['NUL in a key', '{"message":"a","k\\u0000":1}'],
+])('%s, asked in mid-call: nobody is asked, and the server is told why', async (_what, params) => {
+  const peer = openPeer(
+    inlineServer(
+      `let call
+      serve({
+        initialize: (m) => answer(m, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: {} }),
+        'tools/call': (m) => {
+          call = m
+          process.stdout.write('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":' + process.env.PARAMS + '}\\n')
+        },
+        undefined: (m) => answer(call, { content: [{ type: 'text', text: m.error.message }] }),
+      })`,
+      { PARAMS: params },
+    ),
+  )
+  let asked = 0
+  const ask = (): Promise<{ readonly key: string; readonly action: 'decline' }> => {
+    asked += 1
+    return Promise.resolve({ key: '', action: 'decline' })
+  }
+  const { outcome } = await makeCall(peer, 'pay', {}, { ...ASKABLE, ask })
+  expect(JSON.stringify('native' in outcome ? outcome.native?.value() : outcome)).toContain(
+    'the params are unsound',
+  )
+  expect(asked).toBe(0)
+})
