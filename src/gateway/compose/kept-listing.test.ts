@@ -4,6 +4,7 @@ import type { KeptListing, KeptListings, ListingToKeep } from '../../core/ports/
 import type { Peer, PeerListing } from '../../core/ports/peer.ts'
 import { LOCAL } from '../../core/words/principal.ts'
 import type { Route } from '../../core/words/route.ts'
+import { canonicalCard } from '../../a2a/wire/card.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
 import { createPolicy } from '../policy/policy.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
@@ -180,6 +181,28 @@ test('what changed since it was accepted, or is not what its fingerprint says, i
     changed: 'changed',
   })
   expect(await namesOf(catalogue)).toEqual(['docs_search'])
+})
+
+test('an agent is shown by its stored card, whose signatures are no part of what was accepted', async () => {
+  const card = { name: 'Clerk', description: 'Files things.', skills: [] }
+  const fingerprint = digest.text(new TextDecoder().decode(canonicalCard(card)))
+  const agent = (definition: object): PeerListing => ({
+    capabilities: [
+      {
+        ...capabilityOf('clerk', 'agent', 'clerk'),
+        fingerprint,
+        definition: jsonTextOf(definition),
+      },
+    ],
+    leftOut: [],
+  })
+  for (const [definition, shown] of [
+    [{ ...card, signatures: [{ protected: 'a', signature: 'b' }] }, ['delegate_clerk']],
+    [{ ...card, description: 'Mails things.' }, []],
+  ] as const) {
+    const { store } = memory({ clerk: agent(definition) })
+    expect(await namesOf(open([starting('clerk').peer], store))).toEqual(shown)
+  }
 })
 
 test('a store that cannot be read keeps no peer from being listed', async () => {
