@@ -4,9 +4,11 @@
  * Says whether bytes may have left (the connection was there and writing began) and never throws
  * within the HTTP client. What a status means is the link's to decide.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher } from 'undici'
 import { LinkFailure } from './link.ts'
+import type { ReadShare } from './read-share.ts'
 
 export interface PostOptions {
   readonly path: string
@@ -24,6 +26,8 @@ export interface PostOptions {
   readonly onEvent?: (data: Uint8Array, name: string) => void | Promise<void>
   /** How to go on after a break: the id of the last event, or the pause that the server asks for, milliseconds. */
   readonly onMark?: (mark: StreamMark) => void
+  /** Shared by the streams of one server. */
+  readonly share?: ReadShare
 }
 
 /** One of the two. */
@@ -154,7 +158,11 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#done !== undefined) return
     if (this.#parser === undefined) return this.#collect(chunk)
+    const since = performance.now()
     this.#feed(this.#parser, chunk, true)
+    this.#size += chunk.length
+    const ms = this.#options.share?.spend(this.#size, performance.now() - since) ?? 0
+    if (ms > 0) this.#waits.push(delay(ms, undefined, { ref: false }))
     if (this.#waits.length === 0) return
     const waits = this.#waits
     this.#waits = []

@@ -39,6 +39,7 @@ import {
 import { createIncoming } from './incoming.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkOptions, LinkRequest } from './link.ts'
+import { createReadShare } from './read-share.ts'
 import { isBreak, resumeStream, type Marks } from './resume-stream.ts'
 
 export interface HttpOptions extends LinkOptions {
@@ -80,6 +81,7 @@ class HttpLink implements Link {
   readonly #maxBytes: number
   readonly #doubtAfterMs: number
   readonly #incoming = createIncoming()
+  readonly #share = createReadShare(() => performance.now())
   readonly #inbox: Inbox
   #path: string
   #session: string | undefined
@@ -129,6 +131,7 @@ class HttpLink implements Link {
         post(this.#dispatcher, {
           ...this.#get(lastEventId),
           maxBytes: this.#maxBytes,
+          share: this.#share,
           onHead,
           onMark,
           onEvent: (data, name) => (name === 'message' ? this.#inbox.takeStray(data) : undefined),
@@ -264,6 +267,7 @@ class HttpLink implements Link {
   ): Promise<RpcResult | RpcError | PostAnswer> {
     const sending = post(this.#dispatcher, {
       maxBytes: this.#maxBytes,
+      share: this.#share,
       onMark: (mark) => Object.assign(marks, mark),
       onEvent: (data, name) => this.#takeEvent(open, data, name),
       ...options,

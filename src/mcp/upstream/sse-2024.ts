@@ -31,6 +31,7 @@ import {
 import { createIncoming } from './incoming.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
+import { createReadShare } from './read-share.ts'
 
 /** A link of which can be found out whether there is such a server. */
 export interface SseLink extends Link {
@@ -173,6 +174,7 @@ class OldHttpLink implements SseLink {
         headers: { ...this.#configured, accept: 'text/event-stream' },
         body: new Uint8Array(0),
         maxBytes: this.#maxBytes,
+        share: createReadShare(() => performance.now()),
         onHead: (status, streamed) => {
           if (!streamed) stream.abort(notSuch(status))
         },

@@ -24,6 +24,7 @@ import { createLineSplitter } from './lines.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { AnswerRequest, LinkListener, LinkOptions, LinkRequest } from './link.ts'
 import { Pending } from './pending.ts'
+import { createReadShare } from './read-share.ts'
 import type { ServerProcess } from './supervise.ts'
 
 const NOISE_SAMPLES = 10
@@ -56,6 +57,7 @@ class StdioLink implements Link {
   readonly #incoming = createIncoming()
   readonly #noiseSample: string[] = []
   #noise = 0
+  #answers = 0
   #lastId = 0
   #agreement: Agreement | undefined
   #over: LinkFailure | undefined
@@ -78,11 +80,21 @@ class StdioLink implements Link {
     // A server that no longer reads or speaks is of no use even while it lives.
     server.input.on('error', () => this.#abandon('no longer reads its input'))
     void drained.then(() => delay(END_MS)).then(() => this.#abandon('closed its output'))
+    const share = createReadShare(() => performance.now())
     server.output.on('data', (chunk: Buffer) => {
-      if (this.#over !== undefined || splitter.feed(chunk)) return
-      this.#abandon(`printed a line longer than the limit of ${maxBytes} bytes`)
+      if (this.#over !== undefined) return
+      const since = performance.now()
+      const before = this.#answers
+      if (!splitter.feed(chunk)) {
+        return this.#abandon(`printed a line longer than the limit of ${maxBytes} bytes`)
+      }
+      // What answers is read as it comes.
+      if (this.#answers !== before) return
+      const ms = share.spend(Infinity, performance.now() - since)
+      if (ms > 0) this.#rest(ms)
     })
     void server.ended.then(async (how) => {
+      server.output.resume()
       await Promise.race([drained, delay(DRAIN_MS)])
       this.#finish(how)
     })
@@ -167,7 +179,7 @@ class StdioLink implements Link {
     switch (message.kind) {
       case 'result':
       case 'error':
-        this.#pending.answer(message)
+        if (this.#pending.answer(message)) this.#answers += 1
         return
       case 'notification':
         this.#readNotification(message)
@@ -219,6 +231,13 @@ class StdioLink implements Link {
     if (this.#noiseSample.length >= NOISE_SAMPLES) return
     const text = new TextDecoder().decode(line.subarray(0, NOISE_SAMPLE_CHARACTERS))
     this.#noiseSample.push(text)
+  }
+
+  /** Reads no further for a while. */
+  #rest(ms: number): void {
+    const { output } = this.#server
+    output.pause()
+    setTimeout(() => output.resume(), ms).unref()
   }
 
   #abandon(how: string): void {
