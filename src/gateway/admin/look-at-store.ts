@@ -1,6 +1,7 @@
 /** A store as it lies on disk, read whether or not a process owns it: what `status` and `doctor` say of it. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { ComityError } from '../../core/words/errors.ts'
 import { OPERATOR } from '../../core/words/principal.ts'
 import { isTerminal } from '../../core/words/task.ts'
 import { openReader } from '../../store/open-sqlite.ts'
@@ -20,17 +21,29 @@ export interface StoreFiles {
   readonly unwritable?: string
 }
 
+type RecordCounts = Pick<RecordReport, 'entries' | 'pendingApprovals' | 'openTasks'>
+
 /** What stands in the store, read only. @throws ComityError `store_corrupt` */
 export async function readRecordOf(file: string): Promise<RecordReport> {
   const none = { entries: 0, pendingApprovals: 0, openTasks: 0 }
-  const found = existsSync(file) ? await withReader(file, countRecord) : none
+  const found = existsSync(file) ? await countIn(file, none) : none
   return { ...found, mistrustedPins: 0, recovered: 0 }
+}
+
+/** Its file is there a moment before there is anything in it: a process is just making it. */
+async function countIn(file: string, none: RecordCounts): Promise<RecordCounts> {
+  try {
+    return await withReader(file, countRecord)
+  } catch (error) {
+    if (error instanceof ComityError && error.code === 'not_found') return none
+    throw error
+  }
 }
 
 /** How much stands there, of what somebody or something has to do with. */
 export async function countRecord(
   store: Pick<StoreReader, 'entries' | 'approvals' | 'tasks'>,
-): Promise<Pick<RecordReport, 'entries' | 'pendingApprovals' | 'openTasks'>> {
+): Promise<RecordCounts> {
   const tasks = await store.tasks.list(OPERATOR)
   return {
     entries: store.entries({ limit: 1 })[0]?.seq ?? 0,
