@@ -195,7 +195,7 @@ function asksTheSame(task: TaskRecord, news: TaskNews): boolean {
   return questions.length === known.size && questions.every((question) => known.has(question.key))
 }
 
-/** A first send whose answer was lost: found, it is followed; proven absent, it never ran; else it stays unknown. */
+/** A first send whose answer was lost: found, it is followed; else it stays unknown. */
 async function find(
   ports: WorkerPorts,
   work: Work,
@@ -207,8 +207,7 @@ async function find(
   const found = await work.find(task.callId, Date.parse(task.createdAt), signal)
   if (signal.aborted) return 'again'
   if (found === 'cannot_tell') return searched(ports, claimed)
-  const news: TaskNews = found === 'absent' ? ABSENT : found.found
-  await ports.resume.news(task.id, news, claimed.fence)
+  await ports.resume.news(task.id, found.found, claimed.fence)
   return 'done'
 }
 
@@ -224,15 +223,4 @@ async function searched(ports: WorkerPorts, { task, effect, fence }: Claimed): P
   }
   await ports.resume.news(task.id, news, fence)
   return 'done'
-}
-
-const ABSENT: TaskNews = {
-  kind: 'status',
-  outcome: {
-    state: 'failed',
-    origin: 'transport',
-    ran: 'no',
-    code: 'not_sent',
-    detail: "the agent's own list proves that the message never arrived; nothing ran",
-  },
 }

@@ -82,8 +82,7 @@ export function createA2aUpstream(deps: UpstreamDeps, options: UpstreamOptions =
     },
 
     async find(callId, sentAt, signal) {
-      const link = await deps.connect(signal)
-      if (link.kind !== 'link') throw new Error(link.detail)
+      const link = await reach(signal)
       return findTask(link, callId, sentAt, { ...FIND_OPTIONS, ...limits, ...options.find }, signal)
     },
   }

@@ -80,15 +80,12 @@ export interface Work {
     dispatched: (facts: WireFacts) => void,
   ): Promise<Outcome>
   cancel(handle: Handle, signal: AbortSignal): Promise<CancelReport>
-  /**
-   * Looks for a first send whose answer was lost, by the message id derived from `callId`.
-   * `absent` only when the peer's own record proves it.
-   */
+  /** Looks for a first send whose answer was lost, by the message id derived from `callId`. */
   find(
     callId: string,
     sentAt: number,
     signal: AbortSignal,
-  ): Promise<{ readonly found: TaskNews; readonly handle: Handle } | 'absent' | 'cannot_tell'>
+  ): Promise<{ readonly found: TaskNews; readonly handle: Handle } | 'cannot_tell'>
 }
 
 /** What dispatch asks for a peer by. */
