@@ -1,4 +1,5 @@
 /** Answers that a pipe gives itself: to what an owner took along when it died, and to what could not be sent at all. Pure. */
+import { OUTCOME_META, OWN_ERROR_CODES } from '../../mcp/downstream/outcome.ts'
 import { encodeError, encodeResult, type RpcId } from '../../mcp/wire/json-rpc.ts'
 import { RPC_ERRORS } from '../../mcp/wire/rev-2026-07-28.ts'
 import { encodeJson } from '../../mcp/wire/spans.ts'
@@ -10,10 +11,6 @@ export interface Asked {
   readonly modern: boolean
 }
 
-const OUTCOME_META = 'comity/outcome'
-/** As the MCP door has it for reads and prompts, which have no `isError`. */
-const UNKNOWN_CODE = -31_007
-const FAILED_CODE = -31_004
 const ACTS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 const GONE =
   'the comity process that had taken it ended before it answered; what had been sent by then is on record (comity ledger)'
@@ -39,12 +36,15 @@ export function answerUnsent(asked: Asked, why: string): Uint8Array {
 function answerAct(
   { id, method, modern }: Asked,
   text: string,
-  meta: Readonly<Record<string, string>>,
+  meta: { readonly state: 'unknown' | 'failed'; readonly code: string; readonly ran: string },
 ): Uint8Array {
   const data = { [OUTCOME_META]: meta }
   if (method !== 'tools/call') {
-    const code = meta['state'] === 'unknown' ? UNKNOWN_CODE : FAILED_CODE
-    return encodeError(id, { code, message: text, data: encodeJson(data) })
+    return encodeError(id, {
+      code: OWN_ERROR_CODES[meta.state],
+      message: text,
+      data: encodeJson(data),
+    })
   }
   return encodeResult(
     id,

@@ -7,6 +7,7 @@ import {
   BATCH_REVISION,
   encodeBatch,
   looksLikeBatch,
+  MAX_BATCH,
   parseBatch,
 } from '../../mcp/downstream/batch.ts'
 import { claimsModern } from '../../mcp/downstream/era.ts'
@@ -73,8 +74,6 @@ interface Open {
 
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
-/** As the door has it. */
-const MAX_BATCH = 50
 const CANCELLED = 'notifications/cancelled'
 /** What the door writes first of every answer: enough to tell whose it is without reading a large one. */
 const ANSWER_HEAD = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)":/u

@@ -11,6 +11,9 @@ import { concat, scanArray, sliceOf } from '../wire/spans.ts'
 /** The only revision that has them. */
 export const BATCH_REVISION = '2025-03-26'
 
+/** How many messages one holds at most, unless a door is told otherwise. */
+export const MAX_BATCH = 50
+
 /** What a batch holds; why it is none. */
 export type Batch =
   | { readonly ok: true; readonly messages: readonly RpcMessage[] }

@@ -11,6 +11,7 @@ import type { Artifact } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { ParamHeaders } from '../wire/headers.ts'
+import { MAX_BATCH } from './batch.ts'
 import { createParkedCalls, type ParkedCalls } from './parked.ts'
 import { createPlaces, type Places } from './places.ts'
 import { bearsQuestion } from './question-form.ts'
@@ -175,7 +176,7 @@ const DEFAULT_LIMITS: DoorLimits = {
   maxAnswerBytes: 16 * 1024 * 1024,
   maxSubscriptions: 1000,
   coalesceMs: 100,
-  maxBatch: 50,
+  maxBatch: MAX_BATCH,
   resumableAfterMs: 50,
   pollAfterMs: 0,
   retryMs: 2000,

@@ -38,7 +38,7 @@ export interface OutcomeMeta {
 }
 
 /** Error codes of ours for what has no `isError`; outside JSON-RPC's reserved range. */
-const OWN_ERROR_CODES = {
+export const OWN_ERROR_CODES = {
   answered: -31_000,
   completed: -31_000,
   working: -31_001,
