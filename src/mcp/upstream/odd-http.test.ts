@@ -48,8 +48,7 @@ describe('C35: a notification that is answered with', () => {
   })
 
   test('is each that the case names', () => {
-    const file = '../../../test/cases/C35-http-notification-answers-and-batch.json'
-    const text = readFileSync(new URL(file, import.meta.url), 'utf8')
+    const text = readFileSync('test/cases/C35-http-notification-answers-and-batch.json', 'utf8')
     const { given } = JSON.parse(text) as { given: Readonly<Record<string, readonly unknown[]>> }
     expect(given['on_notification']).toHaveLength(NOTIFIED.length)
     expect(given['on_request']).toHaveLength(ANSWERED.length)
