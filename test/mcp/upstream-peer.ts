@@ -192,8 +192,10 @@ export interface Made {
 
 export interface CallOptions {
   readonly operation?: Operation
-  /** What the tool says of itself, and is believed. */
+  /** What the tool says of itself. */
   readonly hints?: CapabilityHints
+  /** Whether that is believed. Default true. */
+  readonly trusted?: boolean
   /** Of the definition the call was decided on. By default it stands on none, and nothing is compared. */
   readonly fingerprint?: string
   readonly kind?: CapabilityKind
@@ -236,7 +238,7 @@ export async function makeCall(
       endpoint: peer.endpoint,
       fingerprint: options.fingerprint ?? '',
       hints: options.hints ?? {},
-      trusted: true,
+      trusted: options.trusted ?? true,
     },
     principal: { id: options.principal ?? 'local', groups: [], via: 'local' },
     operation: options.operation ?? 'call',

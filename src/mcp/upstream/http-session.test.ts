@@ -160,3 +160,25 @@ test('a session that is lost takes no other call with it', async () => {
   release()
   expect((await slow).outcome.state).toBe('completed')
 })
+
+test.each([
+  ['that says nothing of itself', {}, true, 1],
+  ['that calls itself idempotent', { idempotent: true }, true, 1],
+  ['that an untrusted server calls idempotent', { idempotent: true }, false, 1],
+  ['that an untrusted server calls a read', { readOnly: true }, false, 1],
+  ['that the operator believes to be a read', { readOnly: true }, true, 2],
+] as const)(
+  'C50 b: a tool %s, whose session is lost after it ran',
+  async (_what, hints, trusted, times) => {
+    let ran = 0
+    const url = await listenLegacy((message, response) => {
+      if (message.method === 'initialize') response.setHeader('mcp-session-id', `s${ran}`)
+      if (message.method !== 'tools/call') return false
+      ran += 1
+      return ran === 1 ? refuse(response, message, [404, 'Session not found']) : false
+    })
+    const { outcome } = await makeCall(openPeer(http(url)), 'pay', {}, { hints, trusted })
+    expect(outcome.state).toBe(times === 1 ? 'unknown' : 'completed')
+    expect(ran).toBe(times)
+  },
+)
