@@ -6,6 +6,7 @@
 import { nativeOf } from '../../bridge/native-text.ts'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Continuation } from '../../core/words/call.ts'
+import { ComityError } from '../../core/words/errors.ts'
 import type { Handle } from '../../core/words/outcome.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
 import { urlsToOpen } from '../../mcp/downstream/url-required.ts'
@@ -69,7 +70,12 @@ export async function takeOver(
   live: Live,
 ): Promise<CallReport> {
   const call = asking.find(parked)
-  if (call === undefined || call === 'over') {
+  if (call === 'over' || call?.isAwaited() === true)
+    throw new ComityError(
+      'conflict',
+      `the answers of this round were given already; comity explain ${callId} says how the call went`,
+    )
+  if (call === undefined) {
     const detail = `the call that asked is not waiting here any more; comity explain ${callId} says what is on record`
     return { callId, outcome: { state: 'unknown', ran: 'unknown', code: 'process_died', detail } }
   }
