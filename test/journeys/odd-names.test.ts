@@ -54,8 +54,11 @@ async function callAll(home: Home): Promise<ReadonlyMap<string, string>> {
     { name: 'host', version: '0' },
     { versionNegotiation: { mode: 'auto' } },
   )
-  const command = comityCommand(home, 'mcp', '--standalone')
-  await client.connect(new StdioClientTransport({ ...command, stderr: 'pipe' }))
+  const { command, args, cwd } = comityCommand(home, 'mcp', '--standalone')
+  const env = { ...home.env }
+  await client.connect(
+    new StdioClientTransport({ command, args: [...args], cwd, env, stderr: 'pipe' }),
+  )
   try {
     const { tools } = await client.listTools()
     const said = new Map<string, string>()
@@ -88,7 +91,7 @@ test('C01, C68: each alias reaches its own tool by its own name, in body and hea
   }
 
   order.reversed = true
-  expect(new Map([...(await callAll(home))].toSorted())).toEqual(new Map([...first].toSorted()))
+  expect(Object.fromEntries(await callAll(home))).toEqual(Object.fromEntries(first))
   const ledger = await comity(home, 'ledger', '--json', '--limit', '500')
   for (const name of originals) expect(ledger.stdout).toContain(JSON.stringify(name))
 }, 90_000)
