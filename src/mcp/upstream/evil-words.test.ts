@@ -6,6 +6,7 @@ import {
   makeCall,
   openPeer,
   reply,
+  until,
 } from '../../../test/mcp/upstream-peer.ts'
 
 const EVIL = [
@@ -152,4 +153,23 @@ test.each([
     'the params are unsound',
   )
   expect(asked).toBe(0)
+})
+
+test('an update of an address longer than any is told to nobody, others are', async () => {
+  const peer = openPeer(
+    inlineServer(`
+      const updated = (uri) => send({ method: 'notifications/resources/updated', params: { uri } })
+      serve({
+        initialize: (m) => answer(m, { protocolVersion: '2025-06-18', capabilities: { resources: { subscribe: true } }, serverInfo: {} }),
+        'resources/subscribe': (m) => {
+          answer(m, {})
+          updated('a://b/' + 'x'.repeat(100_000))
+          updated('a://b/c')
+        },
+      })`),
+  )
+  const told: string[] = []
+  peer.watch('a://b', (uri) => told.push(uri))
+  await until('it is told', () => told.length > 0)
+  expect(told).toEqual(['a://b/c'])
 })

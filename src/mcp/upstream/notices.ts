@@ -44,6 +44,8 @@ export interface Notices {
 
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
+/** A longer one is no resource's: every watcher would be told of it. */
+const MAX_URI_BYTES = 8192
 /** Of a request of the server: withdrawn by the link. */
 const CANCELED = MODERN_NOTIFICATIONS.cancelled
 const LIST_CHANGED = /^notifications\/(?:tools|prompts|resources)\/list_changed$/
@@ -175,7 +177,8 @@ function uriOf({ bytes, params }: RpcNotification): string | undefined {
   if (params === undefined) return undefined
   try {
     const uri = findMember(scanObject(bytes, params, { validated: true }), 'uri')
-    return uri?.type === 'string' ? readString(bytes, uri.value) : undefined
+    if (uri?.type !== 'string' || uri.value.end - uri.value.start > MAX_URI_BYTES) return undefined
+    return readString(bytes, uri.value)
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
     return undefined
