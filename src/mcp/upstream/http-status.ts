@@ -5,7 +5,7 @@
  * @source RFC 9110, 15; MCP 2025-11-25, transports, session management.
  */
 import { JsonFault } from '../wire/json-fault.ts'
-import type { RpcMessage } from '../wire/json-rpc.ts'
+import type { RpcError, RpcMessage } from '../wire/json-rpc.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { scanArray, sliceOf } from '../wire/spans.ts'
 import { LinkFailure } from './link.ts'
@@ -68,6 +68,19 @@ export function saysSessionLost(
   }
   if (status === 404 || status === 410) return true
   return status === 400 && LOST.test(new TextDecoder().decode(body.subarray(0, 500)))
+}
+
+/** Words in which servers of the session revisions refuse a message of 2026-07-28. */
+const OTHER_REVISION = /\bunsupported protocol version\b/i
+
+/**
+ * Whether an error to a message of 2026-07-28, which has no sessions, is one that only a server of
+ * sessions gives: it stands where a modern one stood.
+ */
+export function speaksOfSessions({ code, message }: RpcError): boolean {
+  if (ABOUT_THE_REQUEST.has(code)) return false
+  const said = message.slice(0, 500)
+  return LOST.test(said) || OTHER_REVISION.test(said)
 }
 
 /** The failure of the request by which it came out. */

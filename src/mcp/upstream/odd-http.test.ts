@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import {
+  listen,
   listenLegacy,
   makeCall,
   openPeer,
+  reply,
   valueOf,
   type Message,
 } from '../../../test/mcp/upstream-peer.ts'
@@ -83,3 +85,52 @@ describe('C35: a call that is answered with', () => {
     },
   )
 })
+
+test.each([
+  'Bad Request: Server not initialized',
+  'Bad Request: Mcp-Session-Id header is required',
+  'Bad Request: Unsupported protocol version: 2026-07-28 (supported versions: 2025-11-25)',
+  'Bad Request: No valid session ID provided',
+])(
+  'a server of sessions in the place of a modern one, by its words "%s": asked anew, each principal gets a session of its own',
+  async (message) => {
+    let replaced = false
+    let ran = 0
+    const sessions = new Set<string>()
+    const url = await listen((request, response, body) => {
+      if (request.method !== 'POST') return void response.writeHead(405).end()
+      const asked = JSON.parse(body) as Message
+      const tools = [{ name: 'pay', inputSchema: {} }]
+      const say = (result: object): void => reply(response, asked, { result })
+      if (asked.id === undefined) return void response.writeHead(202).end()
+      if (!replaced) {
+        const base = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }
+        const discovered = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+        return say({
+          ...base,
+          ...(asked.method === 'server/discover' ? discovered : { tools, content: [] }),
+        })
+      }
+      if (asked.method === 'initialize') {
+        response.setHeader('mcp-session-id', `s${sessions.size + 1}`)
+        sessions.add(`s${sessions.size + 1}`)
+        return say({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: {} })
+      }
+      if (request.headers['mcp-session-id'] === undefined) {
+        return reply(response, asked, { id: null, error: { code: -32_000, message } }, 400)
+      }
+      if (asked.method === 'tools/call') ran += 1
+      return say({ tools, content: [] })
+    })
+    const peer = openPeer({ transport: 'http', url, headers: {} })
+    const callAs = async (principal: string): Promise<string> =>
+      (await makeCall(peer, 'pay', {}, { principal })).outcome.state
+    expect(await callAs('alice')).toBe('completed')
+    replaced = true
+    expect(await callAs('alice')).toBe('failed')
+    expect([await callAs('alice'), await callAs('bob')]).toEqual(['completed', 'completed'])
+    expect(ran).toBe(2)
+    // The shared one, alice's and bob's.
+    expect(sessions.size).toBe(3)
+  },
+)

@@ -13,6 +13,7 @@ import type { MayAsk } from './asks.ts'
 import { declareFor, narrow } from './declare.ts'
 import type { EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
+import { speaksOfSessions } from './http-status.ts'
 import { LinkFailure } from './link.ts'
 import { judgeAnswer } from './outcome.ts'
 import { buildRequest, type CallMethod, readWishes, type Wishes } from './request.ts'
@@ -129,6 +130,9 @@ async function requestCall(
     throw error
   })
   if (saysOtherRevision(answer, facts)) world.onOtherRevision(session, true)
+  else if (facts.era === 'modern' && answer.kind === 'error' && speaksOfSessions(answer)) {
+    world.onOtherRevision(session, false)
+  }
   return judgeAnswer(answer, asked)
 }
 
