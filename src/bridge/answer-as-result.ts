@@ -1,4 +1,5 @@
 /** An agent's direct Message seen as an MCP tool result. Pure. */
+import { isObject } from '../core/words/is-object.ts'
 import type { Native } from '../core/words/native.ts'
 import { exactValue, nativeOf } from './native-text.ts'
 
@@ -13,7 +14,7 @@ export function answerAsResult(
 ): { readonly native: Native; readonly dropped: readonly string[] } {
   const value = exactValue(message)
   const parts =
-    isRecord(value) && Array.isArray(value['parts']) ? value['parts'].filter(isRecord) : []
+    isObject(value) && Array.isArray(value['parts']) ? value['parts'].filter(isObject) : []
   const content = parts.map((part, index) => blockOf(part, index))
   const data = parts.filter((part) => 'data' in part).map((part) => part['data'])
   const structuredContent = {
@@ -21,7 +22,7 @@ export function answerAsResult(
     ...(contextId === undefined ? {} : { contextId }),
     ...(data.length === 0 ? {} : { data }),
   }
-  const dropped = isRecord(value)
+  const dropped = isObject(value)
     ? ['extensions', 'metadata'].filter((field) => field in value)
     : []
   return { native: nativeOf('mcp', '2026-07-28', { content, structuredContent }), dropped }
@@ -49,8 +50,4 @@ function blockOf(part: Record<string, unknown>, index: number): Record<string, u
     }
   }
   return { type: 'text', text: JSON.stringify(part['data'] ?? null) }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@
  * A data part `{ skill, arguments }` picks one; text alone fills the `text:` argument of an agent's only skill; everything
  * else is answered with the list. Arguments are cut from the received text, so that integers beyond 2^53 survive.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import { textOf } from '../wire/codec.ts'
 import type { Message } from '../wire/messages.ts'
 import { spanAt } from '../wire/span.ts'
@@ -102,8 +103,4 @@ export function sayOffers(why: string, offers: readonly SkillOffer[]): string {
 
 function fill(argument: string, text: string): string {
   return JSON.stringify({ [argument]: text })
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

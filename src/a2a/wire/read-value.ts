@@ -4,6 +4,7 @@
  * Messages say what was expected and what kind of thing came, never the value: it may be a secret.
  * Enum names are quoted, shortened, because the 0.3 form of a name is the usual mistake.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { Kind } from './fields.ts'
 import { ROLES, TASK_STATES } from './rev-1-0.ts'
 
@@ -176,11 +177,6 @@ export function tooManyBytes(limits: ReadLimits): string {
 export function decodedLength(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
   return Math.floor(((base64.length - padding) * 3) / 4)
-}
-
-/** True for a JSON object. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The kind of a value, never the value: what came may be a secret. */

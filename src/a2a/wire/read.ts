@@ -5,11 +5,11 @@
  * are passed over; 0.3 forms are refused by name, since a message half in each revision would be
  * understood differently by each reader. Nothing here touches the network or decodes bytes.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import { type Field, type Kind, type MessageName, SHAPES } from './fields.ts'
 import {
   decodedLength,
   describe,
-  isObject,
   type Reading,
   type ReadLimits,
   readScalar,

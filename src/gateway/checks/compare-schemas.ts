@@ -4,6 +4,7 @@
  * Not a proof: a known keyword that moved one way is counted that way, everything else is `other`. A new optional
  * property is `widened`: there is a place for data that there was not before, which is what a person must see.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { PinClass } from '../../core/words/pin.ts'
 import { sameJson } from './same-json.ts'
 
@@ -38,9 +39,7 @@ export function compareSchemas(before: unknown, after: unknown, depth = 0): Read
 /** `true` is the schema that takes everything. */
 function asSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === true) return {}
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined
+  return isObject(value) ? value : undefined
 }
 
 function compareKey(key: string, left: unknown, right: unknown, depth: number): Iterable<Change> {

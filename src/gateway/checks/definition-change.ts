@@ -2,6 +2,7 @@
  * What changed between the accepted definition of a capability and the one seen now: its class, and the change itself
  * in lines that a person can read with nothing hidden in them.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { PinClass } from '../../core/words/pin.ts'
 import { compareSchemas } from './compare-schemas.ts'
 import { diffLines } from './diff-lines.ts'
@@ -90,9 +91,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     // Sorted here once: what is nested too deeply to be walked is not understood.
     const value: unknown = sortedJson(JSON.parse(text))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

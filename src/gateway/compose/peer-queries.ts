@@ -8,6 +8,7 @@ import type { AskedPeer } from '../../core/ports/catalogue.ts'
 import type { Peer, PeerFeatures, PeerQuery, QueryAnswer } from '../../core/ports/peer.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { scopedUri } from '../../core/words/exposed-name.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { PinState } from '../../core/words/pin.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { RouteTable } from './route-table.ts'
@@ -34,7 +35,7 @@ export function featuresOf(known: readonly Slot[]): PeerFeatures {
 
 /** Settings of the same extension: the first peer's stand, and what any of them switches on is on. */
 function joinSettings(first: unknown, other: unknown): unknown {
-  if (!isRecord(first) || !isRecord(other)) return first
+  if (!isObject(first) || !isObject(other)) return first
   const on = Object.entries(other).filter(([key, value]) => value === true || !(key in first))
   return { ...first, ...Object.fromEntries(on) }
 }
@@ -105,8 +106,4 @@ function exposedUriOf(route: Route, uri: string, table: RouteTable): string {
   const held = table.resource.get(uri)?.route
   const isScoped = route.exposed !== route.capability || held !== undefined
   return isScoped ? scopedUri(route.peer, uri) : uri
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

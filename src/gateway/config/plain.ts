@@ -1,10 +1,9 @@
 /** Looking into a value that came from a file before its form is known. */
+import { isObject } from '../../core/words/is-object.ts'
 
 /** The value as a mapping; empty when it is not one. */
 export function asMapping(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : {}
+  return isObject(value) ? value : {}
 }
 
 /** The value as a list; a single text is a list of one; empty when it is neither. */

@@ -2,6 +2,7 @@
  * How each host says what a server is, in the words that take-over.ts knows: `command`, `args`, `env`, `cwd`, `url`,
  * `headers`, `disabled`. What a host fills in itself is filled in, referred to, or a reason to leave the server. Pure.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { HostFile, HostName } from './host-files.ts'
 
 /** A server in common words, or why it stays. */
@@ -230,10 +231,6 @@ function expandEditor(text: string, file: HostFile, { home }: DialectPlace): Exp
 
 const KNOWN_TO_EDITORS =
   /^\$\{(?:workspaceFolder|workspaceFolderBasename|workspaceRoot|file|fileBasename|relativeFile|cwd|execPath|pathSeparator|config:|command:|lineNumber|selectedText)/
-
-function isObject(value: unknown): value is Given {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function isSet(value: unknown): boolean {
   if (value === undefined || value === null || value === false) return false

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { PolicyCheck } from '../../core/ports/checks.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Decision, Effect } from '../../core/words/policy.ts'
 import type { Principal } from '../../core/words/principal.ts'
@@ -179,7 +180,7 @@ function couldPass(
 /** Over the whole section: any change to any rule is another version. */
 function digestOf(section: PolicySection): string {
   const canonical = JSON.stringify(section, (_key, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
+    isObject(value)
       ? Object.fromEntries(
           Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1)),
         )

@@ -7,6 +7,7 @@
  * @source MCP 2026-07-28, server, utilities, completion: at most 100 values
  */
 import type { PeerQuery } from '../../core/ports/peer.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { Route } from '../../core/words/route.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { jsonText } from '../wire/native.ts'
@@ -25,7 +26,6 @@ import { badParams, ourError, unreadableResult, type Answer } from './answer.ts'
 import { MISSING_META } from './lists.ts'
 import type { Door } from './options.ts'
 import { askPeer, type Asked } from './query-answer.ts'
-import { isObject } from './request-meta.ts'
 import { paramBytes, type Visit } from './visit.ts'
 
 const METHOD = 'completion/complete'

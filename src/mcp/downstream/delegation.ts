@@ -4,6 +4,7 @@
  * A modern caller that leaves before it was shown the task cancels the work; once shown, leaving ends the waiting only.
  */
 import type { Dispatched } from '../../core/ports/doors.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
@@ -13,7 +14,6 @@ import { encodeProgress, openExchange, type OpenExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
 import { answerOutcome, OUTCOME_META, outcomeMeta, quote, readableAnswer } from './outcome.ts'
 import { createCall } from './place-call.ts'
-import { isObject } from './request-meta.ts'
 import { renderTask } from './task-view.ts'
 import { stopReasonOf, type Visit } from './visit.ts'
 

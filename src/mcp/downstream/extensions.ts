@@ -4,7 +4,7 @@
  *
  * @source MCP 2026-07-28, extensions; MCP Apps (SEP-1865); Skills (SEP-2640)
  */
-import { isObject } from './request-meta.ts'
+import { isObject } from '../../core/words/is-object.ts'
 
 /** MCP Apps: definitions name `ui://` resources, which are read like any other. */
 export const APPS_EXTENSION = 'io.modelcontextprotocol/ui'

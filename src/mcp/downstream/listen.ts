@@ -7,6 +7,7 @@
  * @source MCP 2026-07-28, basic, subscriptions
  */
 import type { ListKind } from '../../core/ports/catalogue.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import { encodeNotification } from '../wire/json-rpc.ts'
 import { jsonText } from '../wire/native.ts'
 import {
@@ -18,7 +19,6 @@ import {
 import { encodeJson, setMembers } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type ErrorAnswer } from './answer.ts'
 import type { Door } from './options.ts'
-import { isObject } from './request-meta.ts'
 import { paramBytes, type Visit } from './visit.ts'
 
 /** The filter members of lists, with the offer that each belongs to. */

@@ -6,12 +6,12 @@
  * @source MCP 2026-07-28, server, pagination: cursors are opaque, an invalid one is -32602
  */
 import type { ListedItem, Listing, ListKind } from '../../core/ports/catalogue.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { concat, encodeJson, scanObject, setMembers, type Member } from '../wire/spans.ts'
 import { badParams, ourError, type Answer } from './answer.ts'
 import type { Door } from './options.ts'
-import { isObject } from './request-meta.ts'
 import { TASK_TOOLS } from './task-tools.ts'
 import { paramHeadersOf } from './tools.ts'
 import { stringParam, type Visit } from './visit.ts'

@@ -6,6 +6,7 @@
  */
 import { assertNever } from '../../core/words/assert-never.ts'
 import type { Dispatched } from '../../core/ports/doors.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { Native } from '../../core/words/native.ts'
 import { ranOf, type Failed, type Outcome, type OutcomeState } from '../../core/words/outcome.ts'
 import { LEGACY_ERRORS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
@@ -19,7 +20,6 @@ import {
   sliceOf,
 } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type ErrorAnswer } from './answer.ts'
-import { isObject } from './request-meta.ts'
 import type { Visit } from './visit.ts'
 
 /** Key of our object in a result's `_meta`. */

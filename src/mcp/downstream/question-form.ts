@@ -6,6 +6,7 @@
  *
  * @source MCP 2026-07-28, basic, multi round-trip requests; client, elicitation, sampling, roots
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { Native } from '../../core/words/native.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
 import { mcpNative } from '../wire/native.ts'
@@ -22,7 +23,6 @@ import {
 } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
 import { badParams, type ErrorAnswer } from './answer.ts'
-import { isObject } from './request-meta.ts'
 import { paramBytes, type Visit } from './visit.ts'
 
 /** Members of a request's params that mean something on the peer's hop only. */

@@ -3,6 +3,7 @@
  *
  * @source MCP 2026-07-28, basic, `_meta`; progressToken and trace keys are the same in legacy revisions.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { CallerCan } from '../../core/words/question.ts'
 import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
 import { MODERN_META, PROGRESS_TOKEN, TRACE_KEYS } from '../wire/rev-2026-07-28.ts'
@@ -125,11 +126,6 @@ export function readCallerCan(
     roots: isObject(capabilities['roots']),
     ...(extensions === undefined ? {} : { extensions }),
   }
-}
-
-/** A plain object, as JSON means it. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function optional<Key extends string>(

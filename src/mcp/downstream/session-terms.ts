@@ -5,12 +5,13 @@
  *
  * @source MCP 2025-11-25, basic, lifecycle, capability negotiation; client, elicitation (form from 2025-06-18, url from 2025-11-25)
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { CallerCan } from '../../core/words/question.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
 import { LEGACY_REVISION, LEGACY_REVISIONS, type LegacyRevision } from '../wire/rev-2025-11-25.ts'
 import { findMember, readString, readValue, scanObject } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
-import { isLogLevel, isObject, readCallerCan, type LogLevel } from './request-meta.ts'
+import { isLogLevel, readCallerCan, type LogLevel } from './request-meta.ts'
 
 export interface SessionTerms {
   readonly revision: LegacyRevision

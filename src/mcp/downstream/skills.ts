@@ -8,6 +8,7 @@
  */
 import type { AskedPeer, Catalogue } from '../../core/ports/catalogue.ts'
 import { parseScopedUri } from '../../core/words/exposed-name.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { jsonText } from '../wire/native.ts'
 import { MODERN_REVISION, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -28,7 +29,6 @@ import { SKILLS_EXTENSION } from './extensions.ts'
 import { arrayOf, MISSING_META } from './lists.ts'
 import type { Door } from './options.ts'
 import { askPeer, type Asked } from './query-answer.ts'
-import { isObject } from './request-meta.ts'
 import { exposeEntry, exposeResource, type Expose } from './skill-entry.ts'
 import { stringParam, type Visit } from './visit.ts'
 

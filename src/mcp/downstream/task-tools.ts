@@ -5,6 +5,7 @@
  */
 import type { ListedItem } from '../../core/ports/catalogue.ts'
 import type { CancelReport } from '../../core/ports/upstream.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import { ranOf } from '../../core/words/outcome.ts'
 import type { Answer as QuestionAnswer, Question } from '../../core/words/question.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
@@ -15,7 +16,6 @@ import { awaitTask } from './delegation.ts'
 import { openExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
 import { answerOutcome, OUTCOME_META } from './outcome.ts'
-import { isObject } from './request-meta.ts'
 import { renderTask } from './task-view.ts'
 import { doorOf, type Visit } from './visit.ts'
 

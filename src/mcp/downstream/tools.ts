@@ -4,6 +4,7 @@
  * @source MCP 2026-07-28, server, tools; transports, Streamable HTTP, custom headers (SEP-2243)
  */
 import { parseExact } from '../../core/words/exact-json.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
@@ -16,7 +17,6 @@ import { badParams, ourError, type Answer } from './answer.ts'
 import { delegateTool } from './delegation.ts'
 import type { Door } from './options.ts'
 import { placeCall } from './place-call.ts'
-import { isObject } from './request-meta.ts'
 import { callTaskTool, isTaskTool } from './task-tools.ts'
 import { stringParam, type Visit } from './visit.ts'
 

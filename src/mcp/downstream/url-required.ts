@@ -3,10 +3,10 @@
  *
  * @source MCP 2025-11-25, client, elicitation, URL elicitation required error (-32042); gone in 2026-07-28
  */
+import { isObject } from '../../core/words/is-object.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
 import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
 import type { UrlToOpen } from './envelope.ts'
-import { isObject } from './request-meta.ts'
 
 const MAX_ADDRESSES = 16
 

@@ -1,4 +1,5 @@
 /** What a server says of itself when it is reached: claims, which drive nothing but what is asked of it. */
+import { isObject } from '../../core/words/is-object.ts'
 import type { Agreement } from './link.ts'
 
 /** What the server said of itself. Claims; they drive nothing but what is asked of it. */
@@ -42,6 +43,5 @@ function shortened(instructions: string): string {
 
 /** The value, or an empty object where it is none. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+  return isObject(value) ? value : {}
 }

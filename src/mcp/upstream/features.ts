@@ -1,5 +1,6 @@
 /** What a server says that it can do, read with care: claims of the other side, never validated before. */
 import type { PeerFeatures } from '../../core/ports/peer.ts'
+import { isObject } from '../../core/words/is-object.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
@@ -32,9 +33,4 @@ export function tellsOfLists(capabilities: Capabilities): boolean {
   return CHANGING_LISTS.every(
     (list) => !hasList(capabilities, list) || isDeclared(capabilities, list, 'listChanged'),
   )
-}
-
-/** An object and no array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

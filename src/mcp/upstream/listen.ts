@@ -6,13 +6,14 @@
  * @source MCP 2026-07-28, server, subscriptions.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { isObject } from '../../core/words/is-object.ts'
 import { hopParams } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcNotification } from '../wire/json-rpc.ts'
 import { MODERN_META, MODERN_NOTIFICATIONS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, readString, readValue, scanObject, textOf } from '../wire/spans.ts'
 import type { Connected } from './connect.ts'
-import { hasList, isDeclared, isObject } from './features.ts'
+import { hasList, isDeclared } from './features.ts'
 import { LinkFailure } from './link.ts'
 
 export interface ListenDeps {

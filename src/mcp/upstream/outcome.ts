@@ -8,6 +8,7 @@
  * - an answer to an act that cannot be read says nothing of what the act did: `unknown`; of what only
  *   reads it is `failed` and counts as having run.
  */
+import { isObject } from '../../core/words/is-object.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
 import type { CallerCan, Question } from '../../core/words/question.ts'
 import type { StopReason } from '../../core/ports/upstream.ts'
@@ -21,7 +22,6 @@ import { findMember, readValue, scanObject, sliceOf, textOf } from '../wire/span
 import type { Member } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
 import type { PeerFacts } from './facts.ts'
-import { isObject } from './features.ts'
 import type { LinkFailure } from './link.ts'
 import { canBear, mayBeOpened, NO_ADDRESS, problemOf, readQuestion } from './questions.ts'
 import { sealState } from './request.ts'

@@ -5,6 +5,7 @@
  * @source MCP 2026-07-28, server, utilities, completion; extension io.modelcontextprotocol/skills.
  */
 import type { PeerQuery, QueryAnswer } from '../../core/ports/peer.ts'
+import { isObject } from '../../core/words/is-object.ts'
 import { hopParams, readResultHead } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
@@ -13,7 +14,6 @@ import { RESULT_TYPES } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, sliceOf } from '../wire/spans.ts'
 import type { Connected } from './connect.ts'
 import type { PeerFacts } from './facts.ts'
-import { isObject } from './features.ts'
 
 /** Extension identifier of Skills. */
 const SKILLS = 'io.modelcontextprotocol/skills'
