@@ -1,29 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import * as errors from '@a2a-js/sdk/errors'
 import { TaskState } from '@a2a-js/sdk'
-import {
-  ERRORS,
-  isInterrupted,
-  isTerminal,
-  parseVersion,
-  reasonOf,
-  TASK_STATES,
-} from './rev-1-0.ts'
+import { ERRORS, isTerminal, parseVersion, reasonOf, TASK_STATES } from './rev-1-0.ts'
 
 it('states are in the order of their numbers', () => {
   expect(TASK_STATES.map((name) => TaskState[name])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
 })
 
-it('terminal and interrupted are disjoint and as the protocol says', () => {
+it('terminal is what the protocol says', () => {
   expect(TASK_STATES.filter(isTerminal)).toEqual([
     'TASK_STATE_COMPLETED',
     'TASK_STATE_FAILED',
     'TASK_STATE_CANCELED',
     'TASK_STATE_REJECTED',
-  ])
-  expect(TASK_STATES.filter(isInterrupted)).toEqual([
-    'TASK_STATE_INPUT_REQUIRED',
-    'TASK_STATE_AUTH_REQUIRED',
   ])
 })
 

@@ -2,7 +2,7 @@
  * The constants of A2A 1.0: method names, states, error codes, and what `A2A-Version` means.
  *
  * Data and small pure functions. Which state may follow which in our own record is core's
- * decision; this file says only what the protocol calls terminal and interrupted.
+ * decision; this file says only what the protocol calls terminal.
  */
 
 /** JSON-RPC method names, equal to the gRPC names. @source A2A 1.0.1, 9.4 and 5.3 */
@@ -43,31 +43,16 @@ export const ROLES = ['ROLE_UNSPECIFIED', 'ROLE_USER', 'ROLE_AGENT'] as const
 /** A role as it stands on the wire. */
 export type RoleName = (typeof ROLES)[number]
 
-const PHASES = {
-  TASK_STATE_UNSPECIFIED: 'active',
-  TASK_STATE_SUBMITTED: 'active',
-  TASK_STATE_WORKING: 'active',
-  TASK_STATE_COMPLETED: 'terminal',
-  TASK_STATE_FAILED: 'terminal',
-  TASK_STATE_CANCELED: 'terminal',
-  TASK_STATE_INPUT_REQUIRED: 'interrupted',
-  TASK_STATE_REJECTED: 'terminal',
-  TASK_STATE_AUTH_REQUIRED: 'interrupted',
-} as const satisfies Record<TaskStateName, 'active' | 'interrupted' | 'terminal'>
-
-/** Whether a state ends the task, waits for somebody, or goes on by itself. */
-export function phaseOf(state: TaskStateName): 'active' | 'interrupted' | 'terminal' {
-  return PHASES[state]
-}
+const TERMINAL: ReadonlySet<TaskStateName> = new Set([
+  'TASK_STATE_COMPLETED',
+  'TASK_STATE_FAILED',
+  'TASK_STATE_CANCELED',
+  'TASK_STATE_REJECTED',
+])
 
 /** True when nothing may follow: no state, no artifact. @source A2A 1.0.1, 4.1.3 */
 export function isTerminal(state: TaskStateName): boolean {
-  return PHASES[state] === 'terminal'
-}
-
-/** True when the task waits for somebody outside the agent. */
-export function isInterrupted(state: TaskStateName): boolean {
-  return PHASES[state] === 'interrupted'
+  return TERMINAL.has(state)
 }
 
 /** The errors of the protocol. `code` is JSON-RPC's, `http` that of 1.0.1. */
@@ -135,8 +120,6 @@ export function reasonOf(code: number, data: unknown): ErrorReason | undefined {
 export const A2A_VERSION = '1.0'
 /** Header that names the protocol version of a request. */
 export const VERSION_HEADER = 'A2A-Version'
-/** Header that lists the extensions a request uses. */
-export const EXTENSIONS_HEADER = 'A2A-Extensions'
 
 /** What an `A2A-Version` value asks for; `unreadable` when it is no version at all. */
 export type RequestedVersion =
