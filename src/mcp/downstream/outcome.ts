@@ -122,7 +122,7 @@ function sayOutcome(outcome: Outcome): string {
     case 'working':
       return 'The peer accepted the work and goes on with it, but this kind of call has no way to follow it here.'
     case 'input_required':
-      return `The peer asks before it goes on, and this connection cannot carry the question yet. It asks: ${quoteQuestions(outcome.questions)}`
+      return `The peer asks before it goes on, and this connection cannot carry the question. It asks: ${quoteQuestions(outcome.questions)}`
     case 'auth_required':
       return `The peer needs an authorisation that the one who runs this gateway has to give. It says: ${quoteQuestions(outcome.questions)}`
     case 'rejected':
