@@ -5,8 +5,10 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 
-/** What is handed to a socket at once, bytes: one who takes less than this in `writeIdleMs` is given up. */
-const PIECE = 16 * 1024
+/** What is handed to a socket at once, bytes: most answers are one write, and most sockets take it whole. */
+const PIECE = 256 * 1024
+/** One who takes less than this in `writeIdleMs` is given up, bytes. */
+const LEAST_TAKEN = 16 * 1024
 
 /** All that waits to be read at one door. */
 export interface Unread {
@@ -75,12 +77,15 @@ export function openOutgoing(
       return
     }
     sending = true
-    idle.restart()
     // The last piece goes with the end of the message: a small answer is one write.
     if (ended && queue.length === 0) {
       response.end(piece)
+      // Mostly taken at once: then there is nobody to be given up.
+      if (response.writableLength > 0) idle.restart()
+      else idle.stop()
       return
     }
+    idle.restart()
     response.write(piece, (error) => {
       sending = false
       if (finished) return
@@ -117,20 +122,42 @@ export function openOutgoing(
   }
 }
 
-/** Ends the connection unless it is restarted in time, or stopped. */
+/** Ends the connection unless it is restarted in time or stopped, or the caller took enough meanwhile. */
 function createIdleTimer(response: ServerResponse, ms: number) {
   let timer: NodeJS.Timeout | undefined
+  let left = 0
   const expire = (): void => {
+    const before = left
+    left = bytesLeft(response)
     // A pipelined answer has no socket until those before it are through: they are the ones that wait.
-    if (response.socket === null) restart()
+    if (response.socket === null || before - left >= LEAST_TAKEN) wait()
     else response.destroy()
   }
-  const restart = (): void => {
+  const wait = (): void => {
     clearTimeout(timer)
     timer = setTimeout(expire, ms)
   }
-  response.once('socket', () => timer?.refresh())
+  const restart = (): void => {
+    left = bytesLeft(response)
+    wait()
+  }
+  response.once('socket', () => {
+    if (timer !== undefined) restart()
+  })
   return { restart, stop: (): void => clearTimeout(timer) }
+}
+
+/**
+ * What was handed to the socket and not taken yet. Within one write only its handle knows, by a field that Node's own
+ * time-out of sockets goes by; without it nothing counts as taken before the whole write is.
+ */
+function bytesLeft({ socket, writableLength }: ServerResponse): number {
+  const handle: unknown = socket === null ? undefined : Reflect.get(socket, '_handle')
+  const size: unknown =
+    typeof handle === 'object' && handle !== null
+      ? Reflect.get(handle, 'writeQueueSize')
+      : undefined
+  return typeof size === 'number' ? size : writableLength
 }
 
 /** Takes up to one piece from the front. */
