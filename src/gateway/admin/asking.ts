@@ -5,6 +5,7 @@
  * The call goes on here meanwhile, in the process that owns the store: over the socket too, nothing is held open for it.
  */
 import type { CallEvent, StopReason } from '../../core/ports/upstream.ts'
+import { drain } from '../../mcp/downstream/drain.ts'
 import { createDeadline } from '../../mcp/downstream/exchange.ts'
 import {
   createParkedCalls,
@@ -16,13 +17,18 @@ import { LONGEST_TIMER_MS } from './waits.ts'
 
 /** How long a person may take, milliseconds; then the peer hears that nobody answered. */
 export const QUESTION_MS = 600_000
+/** How long a call whose question was canceled may take to end with its process, milliseconds. */
+const LAST_WORDS_MS = 2_000
 const MAX_ASKING = 100
 const MAX_BYTES = 128 * 1024 * 1024
 
 const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
 const CANNOT_ANSWER = { form: false, url: false, sampling: false, roots: false } as const
 
-export type AskingCalls = ParkedCalls<Live>
+export interface AskingCalls extends ParkedCalls<Live> {
+  /** This process ends: questions are canceled, and peers may say for a moment what that made of their calls. */
+  leave(): Promise<void>
+}
 
 /** @param onFault told of calls that failed while nobody waited. */
 export function createAskingCalls(onFault: (what: string, error: unknown) => void): AskingCalls {
@@ -32,11 +38,21 @@ export function createAskingCalls(onFault: (what: string, error: unknown) => voi
     maxParkedEach: MAX_ASKING,
     maxParkedBytes: MAX_BYTES,
   }
-  return createParkedCalls<Live>(
+  const leaving = new AbortController()
+  const calls = createParkedCalls<Live>(
     limits,
     (fault) => onFault('a call that waited for answers', fault),
     () => true,
+    leaving.signal,
   )
+  return {
+    ...calls,
+    leave: () => {
+      leaving.abort('shutdown')
+      // What still runs after that ends with its peer.
+      return drain(calls.settled, LAST_WORDS_MS, new AbortController())
+    },
+  }
 }
 
 /** The exchange of one call. Its time stands still while a person is asked. */

@@ -9,7 +9,7 @@ import { jsonText, mcpNative } from '../../mcp/wire/native.ts'
 import { MODERN_REVISION } from '../../mcp/wire/rev-2026-07-28.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
 import { encodeJson, scanObject, setMembers } from '../../mcp/wire/spans.ts'
-import { type AskingCalls, createAskingCalls, openLive, QUESTION_MS } from './asking.ts'
+import { type AskingCalls, openLive, QUESTION_MS } from './asking.ts'
 import {
   answerOf,
   continuationOf,
@@ -34,7 +34,7 @@ const MAX_ROUNDS = 16
 export function createCallVerbs(
   parts: HostParts,
 ): Pick<Operator, 'call' | 'read' | 'prompt' | 'delegate'> {
-  const asking = createAskingCalls((what, error) => parts.onFault(what, error))
+  const { asking } = parts
   return {
     call: (input, live) => callTool(parts, asking, input, live),
     prompt: ({ arguments: args, ...input }, live) =>

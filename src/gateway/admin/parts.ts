@@ -8,6 +8,7 @@ import type { Route } from '../../core/words/route.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenCatalogue } from '../compose/catalogue.ts'
 import type { Config } from '../config/config.ts'
+import type { AskingCalls } from './asking.ts'
 import type { Owner } from './owner.ts'
 
 export interface HostParts {
@@ -20,6 +21,8 @@ export interface HostParts {
   readonly peers: readonly Peer[]
   readonly dispatch: Dispatch
   readonly delegate: Delegate
+  /** The operator's calls that wait for a person. */
+  readonly asking: AskingCalls
   readonly resume: Resume
   agentRoute(peer: string): Promise<Route | undefined>
   /** Told of faults that no caller waits for. */

@@ -18,6 +18,7 @@ import type { DoorLimits, DoorOptions, DoorPorts } from '../../mcp/downstream/op
 import { openStore } from '../../store/open-sqlite.ts'
 import type { Store } from '../../store/store.ts'
 import { type ControlSocket, serveSocket } from '../admin/serve-socket.ts'
+import { createAskingCalls } from '../admin/asking.ts'
 import { createCallVerbs } from '../admin/calls.ts'
 import { createTaskVerbs } from '../admin/long-work.ts'
 import type { Operator } from '../admin/operator.ts'
@@ -133,6 +134,7 @@ async function assemble(
     options.peers === 'none' ? undefined : watchTasks(core.resume, store, opened.peers, onFault)
   if (workers !== undefined) closers.push(() => workers.close())
 
+  const asking = createAskingCalls(onFault)
   let servedAt: string | undefined
   const parts: HostParts = {
     config,
@@ -145,6 +147,7 @@ async function assemble(
     ...core,
     dispatch: acts.dispatch,
     delegate: acts.delegate,
+    asking,
     owner: own.owner,
     agentRoute: (peer) => agentRoute(catalogue, peer),
     onFault,
@@ -159,6 +162,7 @@ async function assemble(
   const socket = await openSocket(options, operator, own.pipes, onFault)
   if (socket !== undefined)
     closers.push(() => (own.owner.kind === 'command' ? socket.drain() : socket.close()))
+  closers.push(() => asking.leave())
   closers.push(() => Promise.resolve(own.pipes.close()))
   const announce = (url?: string): void => {
     servedAt = url
