@@ -16,7 +16,7 @@ export interface DelegationArguments {
 }
 
 /** The input schema of every delegation tool (JSON Schema 2020-12). */
-export const DELEGATION_SCHEMA = {
+const DELEGATION_SCHEMA = {
   type: 'object',
   properties: {
     message: { type: 'string', minLength: 1, description: 'What the agent is to do, in words.' },

@@ -25,7 +25,7 @@ export async function explain(
 }
 
 /** The page. */
-export function showExplanation(terminal: Terminal, report: ExplainReport): void {
+function showExplanation(terminal: Terminal, report: ExplainReport): void {
   const facts = { ...asRecord(report.call['facts']), ...report.call }
   const route = asRecord(facts['route'])
   const decision = asRecord(facts['decision'])

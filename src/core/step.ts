@@ -104,7 +104,7 @@ function isFollowed(state: TaskState): boolean {
 }
 
 /** The task state an outcome of its call or of the peer means. */
-export function taskStateOf(outcome: Outcome): TaskState {
+function taskStateOf(outcome: Outcome): TaskState {
   if (outcome.state !== 'completed') return outcome.state
   return outcome.toolError ? 'failed' : 'completed'
 }

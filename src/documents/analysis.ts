@@ -13,7 +13,7 @@ import type { LineRange } from './lines.ts'
 import { textOfLines } from './lines.ts'
 
 /** Longer documents are not compared. */
-export const MAX_COMPARED_LINES = 200_000
+const MAX_COMPARED_LINES = 200_000
 
 /** One change, with the heading it stands under. */
 export interface VersionChange extends LineChange {

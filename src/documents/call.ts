@@ -100,7 +100,7 @@ export function createCallDocuments(
 }
 
 /** The same words whether a document does not exist or may not be seen. */
-export function unknownDocument(id: string, argument = 'document'): DocumentsAnswer {
+function unknownDocument(id: string, argument = 'document'): DocumentsAnswer {
   return refuse(
     'unknown_document',
     `${argument}: there is no document ${JSON.stringify(id)} that you may read; search_documents and resources/list show those that there are`,

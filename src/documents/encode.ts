@@ -24,7 +24,7 @@ import type { Document } from './document.ts'
 /** Name of the documents as a peer, in routes and handles. */
 export const PEER = 'documents'
 /** Key under which a refusal says its code. */
-export const REFUSAL_META = 'comity/refusal'
+const REFUSAL_META = 'comity/refusal'
 const REVISION = '2026-07-28'
 const INVALID_PARAMS = -32_602
 

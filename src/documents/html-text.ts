@@ -14,7 +14,7 @@ import { createHtmlScope } from './html-scope.ts'
 import { createLineWriter } from './line-writer.ts'
 
 /** Above this size HTML is not read: it would hold up everybody else. */
-export const MAX_HTML_CHARACTERS = 8 * 1_048_576
+const MAX_HTML_CHARACTERS = 8 * 1_048_576
 const MAX_TITLE = 300
 const MAX_META = 1_000
 

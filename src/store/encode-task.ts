@@ -84,7 +84,7 @@ export function encodeCommit(commit: TaskCommit): CommitTask {
 }
 
 /** A part as its row holds it. The bytes are copied: the caller's buffer may be reused before the worker has them. */
-export function encodePart(part: ArtifactPart): PartWrite {
+function encodePart(part: ArtifactPart): PartWrite {
   return {
     kind: part.kind,
     content: contentOf(part),

@@ -17,7 +17,7 @@ const DISK_CODES: readonly number[] = [BUSY, LOCKED, NOMEM, READONLY, IOERR, FUL
 const DAMAGE_CODES: readonly number[] = [CORRUPT, NOTADB]
 
 /** SQLite's primary result code; undefined when the error is not SQLite's. */
-export function sqliteCode(error: unknown): number | undefined {
+function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined
   return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
 }

@@ -21,7 +21,7 @@ export interface ArtifactLimits {
 }
 
 /** The default bounds. */
-export const ARTIFACT_LIMITS: ArtifactLimits = { maxArtifacts: 1000, maxBytes: 256 * 1024 * 1024 }
+const ARTIFACT_LIMITS: ArtifactLimits = { maxArtifacts: 1000, maxBytes: 256 * 1024 * 1024 }
 
 /** What has been taken of each artifact so far; `refused` ones take nothing more. */
 export type Taken = ReadonlyMap<string, { readonly bytes: number; readonly refused: boolean }>

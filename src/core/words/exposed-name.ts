@@ -6,7 +6,7 @@
  * reading, and every cleaned, shortened or suffix-looking name, carries `_` and 8 hex digits over (peer, name).
  */
 
-export const MAX_EXPOSED_NAME = 64
+const MAX_EXPOSED_NAME = 64
 /** Names no peer may have: our own tools stand under them. */
 export const RESERVED_PEER_NAMES: readonly string[] = ['delegate', 'task', 'comity']
 

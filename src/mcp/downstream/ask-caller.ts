@@ -22,7 +22,7 @@ import { encodeInputRequest } from './question-form.ts'
 import type { Visit } from './visit.ts'
 
 /** Key of our note in a result's `_meta`: which peer asks, in which call. */
-export const ASKING_META = 'comity/asking'
+const ASKING_META = 'comity/asking'
 
 /** A peer that wants to know something before it goes on. */
 export type Asking = Extract<Outcome, { state: 'input_required' | 'auth_required' }>

@@ -7,7 +7,7 @@
 import { isObject } from '../../core/words/is-object.ts'
 
 /** MCP Apps: definitions name `ui://` resources, which are read like any other. */
-export const APPS_EXTENSION = 'io.modelcontextprotocol/ui'
+const APPS_EXTENSION = 'io.modelcontextprotocol/ui'
 
 /** Skills: resources with manifests, listed by methods of their own. */
 export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'

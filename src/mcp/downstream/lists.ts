@@ -19,7 +19,7 @@ import { stringParam, type Visit } from './visit.ts'
 /** Key of our list of what is missing in a result's `_meta`. */
 export const MISSING_META = 'comity/missing'
 /** Key of our list of peers that are shown as they were in an earlier run. */
-export const STALE_META = 'comity/stale'
+const STALE_META = 'comity/stale'
 
 /** The member of a list result that holds its items. */
 const MEMBER_OF = {

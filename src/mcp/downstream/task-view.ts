@@ -103,7 +103,7 @@ function taskFacts(task: TaskRecord): Readonly<Record<string, unknown>> {
 }
 
 /** The view in sentences; verdict first when it stands against what the state says. */
-export function sayTask(task: TaskRecord): string {
+function sayTask(task: TaskRecord): string {
   const context = task.contextId === undefined ? '' : `, context ${task.contextId}`
   return [
     ...(task.verdict.state === 'refused'

@@ -38,7 +38,7 @@ export interface Text {
 export type MemberVisitor = (keyStart: number, keyEnd: number, valueStart: number) => number
 
 /** Containers within containers, unless the caller says less. */
-export const DEFAULT_MAX_DEPTH = 512
+const DEFAULT_MAX_DEPTH = 512
 const HIGHEST_MAX_DEPTH = 1000
 
 const QUOTE = 0x22

@@ -11,9 +11,9 @@ import type { ApprovalAnswerCommand, ApprovalRequestCommand } from '../commands.
 import type { Row, Writer } from '../writer.ts'
 
 /** Most approvals of one principal that may wait at one time, so that nobody keeps another's from being asked. */
-export const MAX_PENDING = 250
+const MAX_PENDING = 250
 /** Longest case, in characters of its JSON text. */
-export const MAX_CASE = 8_388_608
+const MAX_CASE = 8_388_608
 /** How far a clock may step back before approvals lapse. */
 const CLOCK_SLACK_MS = 5000
 
@@ -34,7 +34,7 @@ export interface ApprovalRow {
 const COLUMNS = `id, seq, digest, state, asked, asked_at AS askedAt, expires_at AS expiresAt,
   answered_at AS answeredAt, answered_by AS answeredBy, spent_by AS spentBy, sum`
 
-export const SELECT_APPROVAL = `SELECT ${COLUMNS} FROM approvals WHERE id = :id`
+const SELECT_APPROVAL = `SELECT ${COLUMNS} FROM approvals WHERE id = :id`
 /** Newest first. */
 export const SELECT_APPROVALS_BY_DIGEST = `SELECT ${COLUMNS} FROM approvals
   WHERE digest = :digest AND state <> 'spent' ORDER BY seq DESC LIMIT 20`

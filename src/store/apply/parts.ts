@@ -7,7 +7,7 @@ import type { Writer } from '../writer.ts'
 /** Most parts one task may have. */
 export const MAX_PARTS = 20_000
 /** Most bytes of parts one task may have. */
-export const MAX_PARTS_BYTES = 268_435_456
+const MAX_PARTS_BYTES = 268_435_456
 
 /** Writes one artifact's parts, after or instead of those it has. */
 export function writeParts(

@@ -5,7 +5,7 @@ import { rowSum } from '../chain.ts'
 import type { Row, Writer } from '../writer.ts'
 
 /** Longest terms of one session, in characters. */
-export const MAX_TERMS = 262_144
+const MAX_TERMS = 262_144
 
 const COLUMNS = 'id, principal, terms, last_used_at AS lastUsedAt, sum'
 

@@ -6,7 +6,7 @@ import type { TaskWrite } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
 
 /** Longest document of one task, in characters. */
-export const MAX_TASK_DOCUMENT = 1_048_576
+const MAX_TASK_DOCUMENT = 1_048_576
 
 export interface TaskRow extends TaskWrite {
   readonly createdSeq: number

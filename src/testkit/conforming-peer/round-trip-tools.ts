@@ -32,7 +32,7 @@ export function registerRoundTripTools(server: McpServer, states: Codec): void {
 }
 
 /** The question of the suite's first scenarios, under its key. */
-export const USER_NAME: InputRequests = {
+const USER_NAME: InputRequests = {
   user_name: inputRequired.elicit({
     message: 'What is your name?',
     requestedSchema: {
