@@ -28,20 +28,21 @@ async function main(args: string[]): Promise<void> {
   if ((values.http === undefined) === (values.stdio !== true)) {
     throw new Error('expected --http <port> or --stdio, one of them')
   }
-  const close = values.http === undefined ? await serveStreams(era) : await listen(values.http, era)
-  const end = (): void => void close().finally(() => process.exit(0))
+  const served =
+    values.http === undefined ? { close: await serveStreams(era) } : await listen(values.http, era)
+  const end = (): void => void served.close().finally(() => process.exit(0))
   process.once('SIGTERM', end).once('SIGINT', end)
   if (values.http !== undefined && isPipe(0)) process.stdin.once('end', end).resume()
+  // Last: whoever reads it may end this process at once.
+  if ('url' in served) process.stdout.write(`${served.url}\n`)
 }
 
-async function listen(port: string, era: Era): Promise<() => Promise<void>> {
+async function listen(port: string, era: Era): ReturnType<typeof serveHttp> {
   const number = Number(port)
   if (!Number.isInteger(number) || number < 0 || number > 65_535) {
     throw new Error(`--http takes a port from 0 to 65535, got ${port}`)
   }
-  const { url, close } = await serveHttp(number, era)
-  process.stdout.write(`${url}\n`)
-  return close
+  return serveHttp(number, era)
 }
 
 function isPipe(descriptor: number): boolean {
