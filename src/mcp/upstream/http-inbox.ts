@@ -114,7 +114,7 @@ class LinkInbox implements Inbox {
         this.#answer(message, this.#deps.onStray)
         return
       case 'fault':
-        this.#takeFault(message, data)
+        if (!this.#refuse(message)) this.#takeFault(message, data)
     }
   }
 
@@ -142,10 +142,19 @@ class LinkInbox implements Inbox {
         this.#answer(message, request.onRequest)
         return undefined
       case 'fault':
+        if (this.#refuse(message)) return undefined
         if (idOfFault(message, bytes) !== String(request.id)) this.#addNoise(message.message)
         else if (this.#takeFault(message, bytes)) return 'settled'
         return undefined
     }
+  }
+
+  /** Whoever sent a broken request waits for an answer. @returns whether it is one. */
+  #refuse({ id, isRequest, message }: RpcFault): boolean {
+    if (isRequest !== true || id === undefined) return false
+    if (this.#deps.isModern()) this.#pending.addStray()
+    else this.#deps.incoming.refuse(id, message, this.#deps.reply)
+    return true
   }
 
   /** A broken answer to something we asked ends that; everything else is noise. @returns whether it did. */

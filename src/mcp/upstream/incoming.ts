@@ -28,6 +28,8 @@ const MOST_BYTES = 4 * 1024 * 1024
 export interface Incoming {
   /** Takes a request. @param answer left out: only a ping is answered. @param reply sends the complete message. */
   take(request: RpcRequest, answer: AnswerRequest | undefined, reply: Reply): void
+  /** Tells what is wrong with a request that cannot be read. */
+  refuse(id: RpcId, what: string, reply: Reply): void
   /** `notifications/cancelled`: the server takes one of its own requests back. It is not answered then. */
   withdraw(notification: RpcNotification): void
   /** The link ended: all are withdrawn. */
@@ -76,6 +78,7 @@ export function createIncoming(): Incoming {
       }
       void run(request, answer, reply)
     },
+    refuse: (id, what, reply) => sendBounded(reply, refusal(id, RPC_ERRORS.invalidRequest, what)),
     withdraw(notification) {
       const id = requestIdOf(notification)
       if (id !== undefined) open.get(id)?.abort()

@@ -437,6 +437,22 @@ test('a legacy server may ping; what its caller cannot be asked is refused, what
   })
 })
 
+test('a broken request of the server is refused, under an id that is open on our side too', async () => {
+  const peer = openPeer(
+    inlineServer(`
+      let call
+      serve({
+        'tools/call': (m) => { call = m; raw(JSON.stringify({ jsonrpc: '2.0', id: m.id, method: 'elicitation/create', params: [] }) + '\\n') },
+        '*': () => {},
+        undefined: (m) => answer(call, { content: [], said: m.error?.code }),
+      })
+    `),
+    { probeMs: 100 },
+  )
+  const { outcome } = await makeCall(peer, 'pay')
+  expect(valueOf(outcome)).toMatchObject({ said: -32600 })
+})
+
 test('changes of the list are told once for a burst', async () => {
   const peer = openPeer(
     inlineServer(

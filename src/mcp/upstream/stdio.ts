@@ -216,8 +216,12 @@ class StdioLink implements Link {
     this.#incoming.take(request, this.#onStray, (message) => this.#write(message))
   }
 
-  /** A broken answer to something we asked fails that request; everything else is noise. */
+  /** A broken answer to something we asked fails that request, a broken request is refused; everything else is noise. */
   #readFault(fault: RpcFault, line: Uint8Array): void {
+    if (fault.isRequest === true && fault.id !== undefined) {
+      if (this.#agreement?.era === 'modern' || this.#congested()) return this.#pending.addStray()
+      return this.#incoming.refuse(fault.id, fault.message, (message) => this.#write(message))
+    }
     const id = fault.claimed ? fault.id : brokenAnswerId(line)
     if (id !== undefined) {
       const failure = new LinkFailure('unreadable', true, `answered with ${fault.message}`)

@@ -74,6 +74,8 @@ export interface RpcFault {
   readonly id?: RpcId
   /** True when it says `"jsonrpc":"2.0"`: a broken message, not noise. */
   readonly claimed: boolean
+  /** It has a method and an id: whoever sent it waits for an answer under that id. */
+  readonly isRequest?: true
   readonly cause?: JsonFault
 }
 
@@ -188,7 +190,11 @@ function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage
   const idMember = named('id')
   const repeated = repeatedKey(members)
   const id = idMember && repeated !== 'id' ? parseId(bytes, idMember) : undefined
-  const refuse = (message: string): RpcFault => fault(-32600, message, claimed, id)
+  const asks = id !== undefined && named('method') !== undefined
+  const refuse = (message: string): RpcFault => ({
+    ...fault(-32600, message, claimed, id),
+    ...(asks ? { isRequest: true } : {}),
+  })
   if (repeated !== undefined) return refuse(`the member ${repeated} is repeated in the message`)
   if (!claimed) return refuse('expected "jsonrpc":"2.0"')
 
