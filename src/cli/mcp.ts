@@ -33,8 +33,10 @@ export async function mcp(options: McpOptions, _terminal: Terminal): Promise<num
     )
   }
   // Everything for people goes to standard error, whatever the level.
-  const note = (text: string): void => {
-    if (options.log === 'info' || options.log === 'debug') process.stderr.write(`comity: ${text}\n`)
+  const note = (text: string, serious = false): void => {
+    const shown =
+      options.log === 'info' || options.log === 'debug' || (serious && options.log !== 'silent')
+    if (shown) process.stderr.write(`comity: ${text}\n`)
   }
   const end = (): void => void process.stdin.destroy()
   process.once('SIGINT', end)

@@ -13,6 +13,7 @@ function say(memory: PipeMemory, message: object): unknown {
 /** What the host sees of a line of the owner: the message, or what became of it. */
 function hear(memory: PipeMemory, message: object): unknown {
   const heard = memory.heard(bytes({ jsonrpc: '2.0', ...message }))
+  if (heard.kind === 'instead') return heard.lines.map((line) => json(line))
   return heard.kind === 'pass' ? json(heard.line) : heard.kind
 }
 
@@ -23,6 +24,17 @@ function initialized(): PipeMemory {
   say(memory, { method: 'notifications/initialized' })
   return memory
 }
+
+test('a session of the older revisions hears that its lists may have changed, once it was begun', () => {
+  const missed = (memory: PipeMemory) => memory.replay().missed.map((line) => json(line))
+  expect(missed(createPipeMemory())).toEqual([])
+  expect(missed(initialized())).toEqual(
+    ['tools', 'prompts', 'resources'].map((kind) => ({
+      jsonrpc: '2.0',
+      method: `notifications/${kind}/list_changed`,
+    })),
+  )
+})
 
 function replayed(memory: PipeMemory): { readonly first: unknown; readonly rest: unknown[] } {
   const { initialize, rest } = memory.replay()
@@ -88,7 +100,10 @@ test('callers of 2026-07-28 need nothing said again but what they listen to', ()
   const listen = { id: 'l', method: 'subscriptions/listen', params: { ...MODERN } }
   const acknowledged = {
     method: 'notifications/subscriptions/acknowledged',
-    params: { _meta: { 'io.modelcontextprotocol/subscriptionId': 'l' } },
+    params: {
+      notifications: { toolsListChanged: true, promptsListChanged: false },
+      _meta: { 'io.modelcontextprotocol/subscriptionId': 'l' },
+    },
   }
   say(memory, listen)
   say(memory, { id: 2, method: 'tools/list', params: MODERN })
@@ -98,8 +113,14 @@ test('callers of 2026-07-28 need nothing said again but what they listen to', ()
   ])
   expect(memory.lost().map((line) => json(line))).toMatchObject([{ id: 2 }])
   expect(replayed(memory)).toEqual({ first: undefined, rest: [{ jsonrpc: '2.0', ...listen }] })
-  // Acknowledged once already, as far as the host knows.
-  expect(hear(memory, acknowledged)).toBe('swallow')
+  // Acknowledged once already, as far as the host knows; what nobody told it of meanwhile may have changed.
+  expect(hear(memory, acknowledged)).toEqual([
+    {
+      jsonrpc: '2.0',
+      method: 'notifications/tools/list_changed',
+      params: { _meta: { 'io.modelcontextprotocol/subscriptionId': 'l' } },
+    },
+  ])
   expect(hear(memory, acknowledged)).toMatchObject(acknowledged)
   expect(hear(memory, { id: 'l', result: {} })).toMatchObject({ id: 'l' })
   expect(replayed(memory).rest).toEqual([])

@@ -38,6 +38,8 @@ import { DRAIN_METHOD, type DrainReason } from './wire.ts'
 export type Heard =
   | { readonly kind: 'pass'; readonly line: Uint8Array }
   | { readonly kind: 'swallow' }
+  /** The host hears these in its place. */
+  | { readonly kind: 'instead'; readonly lines: readonly Uint8Array[] }
   | { readonly kind: 'drain'; readonly reason: DrainReason }
 
 /** What the next owner is told before anything else. */
@@ -45,6 +47,8 @@ export interface Replay {
   /** Its answer is waited for. */
   readonly initialize?: { readonly line: Uint8Array; readonly key: string }
   readonly rest: readonly Uint8Array[]
+  /** Told to the host after that: nobody listened meanwhile, so its lists may have changed. */
+  readonly missed: readonly Uint8Array[]
 }
 
 export interface PipeMemory {
@@ -75,6 +79,12 @@ interface Open {
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const CANCELLED = 'notifications/cancelled'
+/** By the member of a listen stream's filter that asks for it. */
+const LIST_CHANGES = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+} as const
 /** What the door writes first of every answer: enough to tell whose it is without reading a large one. */
 const ANSWER_HEAD = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)":/u
 const HEAD_BYTES = 4_200
@@ -192,6 +202,10 @@ class Memory implements PipeMemory {
         ...requests.map((line) => this.#again(line).line),
         ...listens.flatMap(({ line }) => (line === undefined ? [] : [line])),
       ],
+      missed:
+        this.#initialized === undefined
+          ? []
+          : Object.values(LIST_CHANGES).map((method) => encodeNotification(method)),
     }
   }
 
@@ -278,7 +292,7 @@ class Memory implements PipeMemory {
         return { kind: 'drain', reason: reasonOf(notification) }
       case ACKNOWLEDGED:
         return this.#reopened.delete(subscriptionOf(notification) ?? '')
-          ? { kind: 'swallow' }
+          ? { kind: 'instead', lines: missedOf(notification) }
           : { kind: 'pass', line }
       case CANCELLED:
         return { kind: 'pass', line: this.#hearCancel(notification, line) }
@@ -314,6 +328,16 @@ class Memory implements PipeMemory {
   #listens(): readonly Open[] {
     return [...this.#open.values()].filter(({ method }) => method === LISTEN)
   }
+}
+
+/** Which changes of lists a stream that was asked for again may have missed: those that are told on it. */
+function missedOf(acknowledged: RpcNotification): readonly Uint8Array[] {
+  const id = paramOf(acknowledged, '_meta', MODERN_META.subscriptionId)
+  if (id === undefined) return []
+  const params = `{"_meta":{${JSON.stringify(MODERN_META.subscriptionId)}:${id.text}}}`
+  return Object.entries(LIST_CHANGES)
+    .filter(([flag]) => paramOf(acknowledged, 'notifications', flag)?.text === 'true')
+    .map(([, method]) => encodeNotification(method, new TextEncoder().encode(params)))
 }
 
 /** The revision in an answer to `initialize`. */

@@ -149,12 +149,13 @@ class HostPipe {
   }
 
   async #replay(link: OwnerLink): Promise<void> {
-    const { initialize, rest } = this.#memory.replay()
+    const { initialize, rest, missed } = this.#memory.replay()
     if (initialize !== undefined) {
       await link.write(initialize.line)
       await this.#owed(initialize.key, link)
     }
     for (const line of rest) await link.write(line)
+    for (const line of missed) void this.#say(line)
   }
 
   /** Resolves when the answer has come or the owner is gone. */
@@ -184,6 +185,9 @@ class HostPipe {
       case 'pass':
         return this.#say(heard.line)
       case 'swallow':
+        return undefined
+      case 'instead':
+        for (const one of heard.lines) void this.#say(one)
         return undefined
       case 'drain':
         this.#leave(link, heard.reason)
