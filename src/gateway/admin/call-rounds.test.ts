@@ -4,7 +4,7 @@ import type { Dispatched } from '../../core/ports/doors.ts'
 import { mcpNative } from '../../mcp/wire/native.ts'
 import { encodeJson } from '../../mcp/wire/spans.ts'
 import { createAskingCalls, openLive } from './asking.ts'
-import { takeOver } from './call-rounds.ts'
+import { reportCall, takeOver } from './call-rounds.ts'
 import type { Live } from './operator.ts'
 
 const DONE: Dispatched = {
@@ -32,12 +32,14 @@ test('a second one that goes on with a call is told so, and takes nothing from t
   const sealed = { kind: 'parked', callId: 'c-1', parked: call.id } as const
   const answers = [{ key: 'q1', action: 'decline' }] as const
 
-  const first = takeOver(asking, sealed, answers, live)
-  const second = takeOver(asking, sealed, answers, live)
+  const first = takeOver(asking, sealed, answers, live, reportCall)
+  const second = takeOver(asking, sealed, answers, live, reportCall)
   await expect(second).rejects.toMatchObject({ code: 'conflict' })
   gate.resolve()
 
   expect((await first).outcome.state).toBe('completed')
   // Its end was told: that it is unknown would not be true.
-  await expect(takeOver(asking, sealed, answers, live)).rejects.toMatchObject({ code: 'conflict' })
+  await expect(takeOver(asking, sealed, answers, live, reportCall)).rejects.toMatchObject({
+    code: 'conflict',
+  })
 })

@@ -62,12 +62,13 @@ export function continuationOf(
       }
 }
 
-/** The answers for a call that waits here. */
+/** The answers for a call that waits here. @param report says how it ended, as for any call. */
 export async function takeOver(
   asking: AskingCalls,
   { parked, callId }: Extract<Sealed, { kind: 'parked' }>,
   answers: readonly Answer[],
   live: Live,
+  report: (ended: Dispatched) => CallReport,
 ): Promise<CallReport> {
   const call = asking.find(parked)
   if (call === 'over' || call?.isAwaited() === true)
@@ -81,7 +82,7 @@ export async function takeOver(
   }
   call.resume(live, answers)
   const next = await call.next()
-  return next.kind === 'ended' ? reportCall(next.dispatched) : reportAsked(call, next.questions)
+  return next.kind === 'ended' ? report(next.dispatched) : reportAsked(call, next.questions)
 }
 
 /** A call whose peer holds it open, as questions. */

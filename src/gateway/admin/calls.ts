@@ -1,4 +1,5 @@
 /** The verbs that make new work: call, read, prompt, delegate. */
+import type { Dispatched } from '../../core/ports/doors.ts'
 import type { NewCall } from '../../core/words/call.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { JsonText } from '../../core/words/native.ts'
@@ -53,7 +54,6 @@ async function callTool(
 ): Promise<CallReport> {
   const sealed = input.continuation?.sealed as Sealed | undefined
   const answers = (input.continuation?.answers ?? []).map(answerOf)
-  if (sealed?.kind === 'parked') return takeOver(asking, sealed, answers, live)
   if (sealed?.kind === 'again' && answers.some(({ action }) => action !== 'accept'))
     return notOpened(sealed)
   const route = await routeTo(parts, input.target, kind)
@@ -62,6 +62,10 @@ async function callTool(
     throw new ComityError('usage', `${route.peer} is an agent: comity delegate ${route.peer} "…"`)
   }
   const args = parseArguments(input.argumentsText)
+  if (sealed?.kind === 'parked') {
+    const report = (ended: Dispatched): CallReport => reportEnd(parts, ended, route, args)
+    return takeOver(asking, sealed, answers, live, report)
+  }
   const params = setMembers(EMPTY, undefined, {
     name: encodeJson(route.exposed),
     arguments: args.bytes,
@@ -137,8 +141,18 @@ async function reportNext(
   args: JsonText,
 ): Promise<CallReport> {
   const next = await call.next()
-  if (next.kind === 'asked') return reportAsked(call, next.questions)
-  const { dispatched } = next
+  return next.kind === 'asked'
+    ? reportAsked(call, next.questions)
+    : reportEnd(parts, next.dispatched, route, args)
+}
+
+/** How a call ended that its operator can be asked in: there may be addresses to open first. */
+function reportEnd(
+  parts: HostParts,
+  dispatched: Dispatched,
+  route: Route,
+  args: JsonText,
+): CallReport {
   return (
     reportUrls(dispatched, route.peer) ?? tellOperator(parts, route, args, reportCall(dispatched))
   )
