@@ -11,7 +11,10 @@ session.post('Profiler.enable')
 session.post('Profiler.setSamplingInterval', { interval: 500 })
 let running = false
 const toggle = () => {
-  if (!running) return void session.post('Profiler.start', () => (running = true))
+  if (!running) {
+    session.post('Profiler.start', () => (running = true))
+    return
+  }
   running = false
   session.post('Profiler.stop', (_error, { profile }) => {
     writeFileSync(
