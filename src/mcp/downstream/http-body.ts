@@ -7,10 +7,34 @@ export interface BodyLimits {
   readonly bodyIdleMs: number
 }
 
+/** Bodies that are still coming, the oldest first: who sends slowly makes room when there is none. */
+export interface Arrivals {
+  /** @param giveUp ends it. @returns the way to say that it is over. */
+  begin(giveUp: () => void): () => void
+  /** Gives up the oldest one. @returns whether there was one. */
+  makeRoom(): boolean
+}
+
+export function createArrivals(): Arrivals {
+  const coming = new Set<() => void>()
+  return {
+    begin(giveUp) {
+      coming.add(giveUp)
+      return () => void coming.delete(giveUp)
+    },
+    makeRoom() {
+      const [oldest] = coming
+      oldest?.()
+      return oldest !== undefined
+    },
+  }
+}
+
 /** @returns the whole body; a refusal when it is too large or stops coming; undefined when the caller went away. */
 export function readBody(
   request: IncomingMessage,
   limits: BodyLimits,
+  arrivals: Arrivals,
 ): Promise<Uint8Array | HttpRefusal | undefined> {
   const tooLarge: HttpRefusal = {
     status: 413,
@@ -24,6 +48,7 @@ export function readBody(
     let size = 0
     const finish = (read: Uint8Array | HttpRefusal | undefined): void => {
       clearTimeout(idle)
+      over()
       request.off('data', take)
       request.pause()
       resolve(read)
@@ -34,6 +59,13 @@ export function readBody(
         message: `nothing arrived for ${limits.bodyIdleMs} ms`,
         headers: { connection: 'close' },
       })
+    const over = arrivals.begin(() =>
+      finish({
+        status: 408,
+        message: 'the message came in too slowly while others waited for its place',
+        headers: { connection: 'close' },
+      }),
+    )
     const idle = setTimeout(silent, limits.bodyIdleMs)
     const take = (chunk: Buffer): void => {
       size += chunk.length

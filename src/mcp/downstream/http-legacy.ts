@@ -21,6 +21,7 @@ import {
 import { MCP_HEADERS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import type { Reply } from './answer.ts'
 import { answerBatch, BATCH_REVISION, encodeBatch, parseBatch, refuseArray } from './batch.ts'
+import type { Arrivals } from './http-body.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import type { HttpRefusal } from './http-guard.ts'
 import { answerInitialize, answerLegacy, readInitialize, takeNotification } from './legacy.ts'
@@ -36,6 +37,7 @@ export interface Desk {
   readonly door: Door
   readonly sessions: Sessions
   readonly sessionless: Sessionless
+  readonly arrivals: Arrivals
   readonly answer: HttpAnswer
   readonly closing: AbortSignal
   /** Aborted when the caller goes or the door closes; to be asked for once. */

@@ -1,7 +1,8 @@
 /** The HTTP door on bare sockets and plain fetch: bad input, shapes of answers, who is let in. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { mcpNative } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { completed, createScriptedHouse, type Scripted } from './testing/scripted-house.ts'
@@ -208,6 +209,29 @@ describe('bounds', () => {
     gate.resolve()
     expect((await first).status).toBe(200)
   })
+})
+
+test('messages that never end keep nobody out: the oldest of them makes room', async () => {
+  const { url, port } = await open([], { limits: { maxInFlight: 3 } })
+  const head = `POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: 100\r\n\r\n{`
+  const said: string[] = []
+  const sockets = await Promise.all(
+    [0, 1, 2].map(async (index) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('data', (data: Buffer) => (said[index] = `${said[index] ?? ''}${data.toString()}`))
+      socket.on('error', () => undefined)
+      await once(socket, 'connect')
+      socket.write(head)
+      return socket
+    }),
+  )
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()))
+  // Until all three are being read, the fourth is one too many.
+  await until(async () => {
+    const { status } = await postModern(url, 'tools/list')
+    return status === 200 && said.some((one) => one?.startsWith('HTTP/1.1 408 '))
+  })
+  expect(said.filter((one) => one !== undefined)).toHaveLength(1)
 })
 
 describe('C31: ids', () => {

@@ -17,7 +17,7 @@ import { drain } from './drain.ts'
 import { looksLikeBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
 import { openHttpAnswer, type HttpAnswer } from './http-answer.ts'
-import { readBody } from './http-body.ts'
+import { createArrivals, readBody } from './http-body.ts'
 import {
   LOOPBACK_HOSTS,
   refuseMediaTypes,
@@ -76,11 +76,14 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const listening = new Set<Promise<void>>()
   const withdrawals = createWithdrawals(closing.signal)
   const unread = createUnread(door.limits.maxUnreadBytes)
+  const arrivals = createArrivals()
   let closed = false
 
   const refuseLoad = (): HttpRefusal | undefined => {
     const headers = { 'retry-after': '1' }
-    if (closed || running.size >= door.limits.maxInFlight) {
+    const isFull = running.size >= door.limits.maxInFlight
+    // Nobody keeps others out by a message that never ends.
+    if (closed || (isFull && !arrivals.makeRoom())) {
       return { status: 503, message: 'too busy to take another request now', headers }
     }
     if (!unread.isFull()) return undefined
@@ -89,7 +92,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const visit = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = openHttpAnswer(response, door.limits, unread)
     const withdrawn = (): AbortSignal => withdrawals.signalFor(answer)
-    const desk = { door, sessions, sessionless, answer, closing: closing.signal, withdrawn }
+    const stop = { closing: closing.signal, withdrawn }
+    const desk = { door, sessions, sessionless, arrivals, answer, ...stop }
     const read = async (): Promise<Reply | undefined> => {
       const refused =
         refuseLoad() ??
@@ -174,7 +178,7 @@ async function answerRequest(
   if (request.method !== 'POST') return refusalReply(NO_STREAM)
   const refused = refuseMediaTypes(headers)
   if (refused !== undefined) return refusalReply(refused)
-  const body = await readBody(request, desk.door.limits)
+  const body = await readBody(request, desk.door.limits, desk.arrivals)
   if (body === undefined) return { status: 400 }
   if (!(body instanceof Uint8Array)) return refusalReply(body)
   if (looksLikeBatch(body) && !isModern) return answerLegacyBatch(desk, body, from)
