@@ -15,23 +15,25 @@ import {
   createId,
   encodeNotification,
   idKey,
-  parseId,
   parseMessage,
   type RpcId,
   type RpcNotification,
   type RpcRequest,
 } from '../../mcp/wire/json-rpc.ts'
-import {
-  findMember,
-  readString,
-  scanArray,
-  scanObject,
-  setMember,
-  sliceOf,
-  textOf,
-} from '../../mcp/wire/spans.ts'
-import { MODERN_META } from '../../mcp/wire/rev-2026-07-28.ts'
+import { scanArray, sliceOf } from '../../mcp/wire/spans.ts'
 import { answerLost, answerUnsent } from './lost-answer.ts'
+import {
+  agreedOn,
+  idOfCancel,
+  keyOfCancel,
+  LIST_CHANGES,
+  missedOf,
+  quickId,
+  reasonOf,
+  subscriptionOf,
+  uriOf,
+  withId,
+} from './pipe-lines.ts'
 import { DRAIN_METHOD, type DrainReason } from './wire.ts'
 
 /** What becomes of a line from the owner. */
@@ -79,15 +81,6 @@ interface Open {
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const CANCELLED = 'notifications/cancelled'
-/** By the member of a listen stream's filter that asks for it. */
-const LIST_CHANGES = {
-  toolsListChanged: 'notifications/tools/list_changed',
-  promptsListChanged: 'notifications/prompts/list_changed',
-  resourcesListChanged: 'notifications/resources/list_changed',
-} as const
-/** What the door writes first of every answer: enough to tell whose it is without reading a large one. */
-const ANSWER_HEAD = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)":/u
-const HEAD_BYTES = 4_200
 
 /** Makes an empty memory: nothing was said yet. */
 export function createPipeMemory(): PipeMemory {
@@ -328,85 +321,4 @@ class Memory implements PipeMemory {
   #listens(): readonly Open[] {
     return [...this.#open.values()].filter(({ method }) => method === LISTEN)
   }
-}
-
-/** Which changes of lists a stream that was asked for again may have missed: those that are told on it. */
-function missedOf(acknowledged: RpcNotification): readonly Uint8Array[] {
-  const id = paramOf(acknowledged, '_meta', MODERN_META.subscriptionId)
-  if (id === undefined) return []
-  const params = `{"_meta":{${JSON.stringify(MODERN_META.subscriptionId)}:${id.text}}}`
-  return Object.entries(LIST_CHANGES)
-    .filter(([flag]) => paramOf(acknowledged, 'notifications', flag)?.text === 'true')
-    .map(([, method]) => encodeNotification(method, new TextEncoder().encode(params)))
-}
-
-/** The revision in an answer to `initialize`. */
-function agreedOn(line: Uint8Array): string | undefined {
-  const message = parseMessage(line)
-  if (message.kind !== 'result' || message.result.type !== 'object') return undefined
-  const loose = { validated: true, allowDuplicates: true }
-  const members = scanObject(line, message.result.value, loose)
-  const revision = findMember(members, 'protocolVersion')
-  return revision?.type === 'string' ? readString(line, revision.value) : undefined
-}
-
-function quickId(line: Uint8Array): RpcId | undefined {
-  const head = ANSWER_HEAD.exec(new TextDecoder().decode(line.subarray(0, HEAD_BYTES)))?.[1]
-  if (head === undefined) return undefined
-  if (!head.startsWith('"'))
-    return { type: 'integer', value: head === '-0' ? '0' : head, json: head }
-  try {
-    return { type: 'string', value: JSON.parse(head) as string, json: head }
-  } catch {
-    return undefined
-  }
-}
-
-function withId(line: Uint8Array, json: string): Uint8Array {
-  const end = line.length
-  return setMember(line, { start: 0, end }, 'id', new TextEncoder().encode(json))
-}
-
-function paramOf(
-  message: RpcRequest | RpcNotification,
-  ...path: readonly string[]
-): { readonly type: string; readonly text: string } | undefined {
-  let at = message.params
-  let found: { readonly type: string; readonly text: string } | undefined
-  for (const key of path) {
-    if (at === undefined) return undefined
-    const loose = { validated: true, allowDuplicates: true }
-    const member = findMember(scanObject(message.bytes, at, loose), key)
-    if (member === undefined) return undefined
-    found = { type: member.type, text: textOf(message.bytes, member.value) }
-    at = member.type === 'object' ? member.value : undefined
-  }
-  return found
-}
-
-function uriOf(request: RpcRequest): string | undefined {
-  const uri = paramOf(request, 'uri')
-  return uri?.type === 'string' ? (JSON.parse(uri.text) as string) : undefined
-}
-
-function reasonOf(notification: RpcNotification): DrainReason {
-  return paramOf(notification, 'reason')?.text === '"takeover"' ? 'takeover' : 'stop'
-}
-
-function subscriptionOf(notification: RpcNotification): string | undefined {
-  const id = paramOf(notification, '_meta', MODERN_META.subscriptionId)
-  if (id === undefined) return undefined
-  return id.type === 'string' ? `s:${String(JSON.parse(id.text))}` : `i:${id.text}`
-}
-
-function idOfCancel(notification: RpcNotification): RpcId | undefined {
-  if (notification.params === undefined) return undefined
-  const loose = { validated: true, allowDuplicates: true }
-  const member = findMember(scanObject(notification.bytes, notification.params, loose), 'requestId')
-  return member === undefined ? undefined : parseId(notification.bytes, member)
-}
-
-function keyOfCancel(notification: RpcNotification): string | undefined {
-  const id = idOfCancel(notification)
-  return id === undefined ? undefined : idKey(id)
 }
