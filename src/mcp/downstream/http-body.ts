@@ -1,5 +1,6 @@
 /** Reads a request body within its bounds: bytes, and silence between them. */
 import type { IncomingMessage } from 'node:http'
+import { InFlight } from '../wire/in-flight.ts'
 import type { HttpRefusal } from './http-guard.ts'
 
 export interface BodyLimits {
@@ -16,14 +17,14 @@ export interface Arrivals {
 }
 
 export function createArrivals(): Arrivals {
-  const coming = new Set<() => void>()
+  const coming = new InFlight<() => void>()
   return {
     begin(giveUp) {
-      coming.add(giveUp)
-      return () => void coming.delete(giveUp)
+      const place = coming.add(giveUp)
+      return () => coming.remove(place)
     },
     makeRoom() {
-      const [oldest] = coming
+      const oldest = coming.oldest()
       oldest?.()
       return oldest !== undefined
     },

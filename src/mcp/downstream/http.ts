@@ -11,12 +11,13 @@ import type { Principal } from '../../core/words/principal.ts'
 import { encodeError, parseMessage, type RpcMessage, type RpcRequest } from '../wire/json-rpc.ts'
 import { LEGACY_REVISIONS, SESSION_HEADER } from '../wire/rev-2025-11-25.ts'
 import { MCP_HEADERS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { InFlight, type Place } from '../wire/in-flight.ts'
 import type { Reply } from './answer.ts'
 import { SERVED_REVISIONS } from './discover.ts'
 import { drain } from './drain.ts'
 import { looksLikeBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
-import { openHttpAnswer, type HttpAnswer } from './http-answer.ts'
+import { openHttpAnswer } from './http-answer.ts'
 import { createArrivals, readBody } from './http-body.ts'
 import {
   LOOPBACK_HOSTS,
@@ -71,9 +72,9 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   const allowed = (options.allowedHosts ?? LOOPBACK_HOSTS).map((host) => host.toLowerCase())
   const closing = new AbortController()
   closing.signal.addEventListener('abort', door.parked.shutDown)
-  const running = new Set<Promise<void>>()
+  const running = new InFlight<Promise<void>>()
   /** Connections that wait for news: a session has one, so that they are bounded with the sessions. */
-  const listening = new Set<Promise<void>>()
+  const listening = new InFlight<Promise<void>>()
   const withdrawals = createWithdrawals(closing.signal)
   const unread = createUnread(door.limits.maxUnreadBytes)
   const arrivals = createArrivals()
@@ -91,8 +92,8 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
   }
   const visit = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = openHttpAnswer(response, door.limits, unread)
-    const withdrawn = (): AbortSignal => withdrawals.signalFor(answer)
-    const stop = { closing: closing.signal, withdrawn }
+    const withdrawal = withdrawals.open(answer.closed)
+    const stop = { closing: closing.signal, withdrawn: withdrawal.signal }
     const desk = { door, sessions, sessionless, arrivals, answer, ...stop }
     const read = async (): Promise<Reply | undefined> => {
       const refused =
@@ -113,22 +114,22 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
     }
     // An answer that nobody reads is one in flight.
     await answer.over
-    withdrawals.forget(answer)
+    withdrawal.forget()
   }
   return {
     handle: async (request, response) => {
       const done = visit(request, response)
       const kept = request.method === 'GET' ? listening : running
-      kept.add(done)
+      const place = kept.add(done)
       await done
-      kept.delete(done)
+      kept.remove(place)
     },
     close: async () => {
       closed = true
       door.leave()
       sessions.close()
       const all = (): Promise<unknown> =>
-        Promise.allSettled([...running, ...listening, door.parked.settled()])
+        Promise.allSettled([...running.all(), ...listening.all(), door.parked.settled()])
       await drain(all, door.limits.drainMs, closing)
     },
   }
@@ -140,27 +141,40 @@ export function createHttpDoor(ports: DoorPorts, options: HttpDoorOptions): Http
  * A composite signal of the platform would do the same, and costs more than all else that a request needs of signals.
  */
 function createWithdrawals(closing: AbortSignal): {
-  signalFor(answer: HttpAnswer): AbortSignal
-  forget(answer: HttpAnswer): void
+  open(closed: AbortSignal): Withdrawal
 } {
-  const open = new Map<HttpAnswer, AbortController>()
+  const open = new InFlight<AbortController>()
   closing.addEventListener('abort', () => {
-    for (const controller of open.values()) controller.abort(closing.reason)
+    for (const controller of open.all()) controller.abort(closing.reason)
   })
   return {
-    signalFor(answer) {
-      const { closed } = answer
-      const controller = new AbortController()
-      if (closed.aborted || closing.aborted)
-        controller.abort(closed.aborted ? closed.reason : closing.reason)
-      else {
-        open.set(answer, controller)
-        closed.addEventListener('abort', () => controller.abort(closed.reason), { once: true })
+    open(closed) {
+      let place: Place<AbortController> | undefined
+      return {
+        signal() {
+          const controller = new AbortController()
+          if (closed.aborted || closing.aborted)
+            controller.abort(closed.aborted ? closed.reason : closing.reason)
+          else {
+            place = open.add(controller)
+            closed.addEventListener('abort', () => controller.abort(closed.reason), { once: true })
+          }
+          return controller.signal
+        },
+        forget() {
+          if (place !== undefined) open.remove(place)
+        },
       }
-      return controller.signal
     },
-    forget: (answer) => void open.delete(answer),
   }
+}
+
+/** Of one request. */
+interface Withdrawal {
+  /** Made when it is asked for, once. */
+  signal(): AbortSignal
+  /** It is over. */
+  forget(): void
 }
 
 async function answerRequest(

@@ -11,6 +11,7 @@ import type { Exchange } from '../../core/ports/upstream.ts'
 import type { Answer, Question, QuestionKind } from '../../core/words/question.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
+import { InFlight } from '../wire/in-flight.ts'
 import { PROGRESS_TOKEN, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
@@ -59,7 +60,7 @@ interface Held extends OpenCall {
 
 /** Makes the keeper of one link's open calls. @param may what was declared at `initialize`. */
 export function createAsks(may: MayAsk): Asks {
-  const open = new Set<Held>()
+  const open = new InFlight<Held>()
   let revision = ''
 
   const answer = async (
@@ -79,19 +80,19 @@ export function createAsks(may: MayAsk): Asks {
   return {
     open(call) {
       const held: Held = { ...call, isOver: false, atOnce: 0, inAll: 0 }
-      open.add(held)
+      const place = open.add(held)
       return {
         onRequest: (request, withdrawn) =>
           answer(request, withdrawn, () => ({ held, attributed: false })),
         end() {
-          open.delete(held)
+          open.remove(place)
           held.isOver = true
           held.ended?.abort()
         },
       }
     },
     onStray: (request, withdrawn) =>
-      answer(request, withdrawn, (kind) => attribute([...open], kind)),
+      answer(request, withdrawn, (kind) => attribute(open.all(), kind)),
     agreed(agreed) {
       revision = agreed
     },

@@ -41,9 +41,11 @@ export function createInstances(
   /** The one used last comes last. */
   const own = new Map<string, Own>()
   const ending = new Set<Promise<void>>()
+  let newest: string | undefined
 
   const end = (principal: string, one: Own): void => {
     own.delete(principal)
+    if (newest === principal) newest = undefined
     clearTimeout(one.timer)
     const ended = one.instance.close().catch(() => {})
     ending.add(ended)
@@ -72,8 +74,11 @@ export function createInstances(
         one = { instance: make(false), calls: 0, timer: undefined }
       }
       const taken = one
-      own.delete(principal)
-      own.set(principal, taken)
+      if (newest !== principal) {
+        own.delete(principal)
+        own.set(principal, taken)
+        newest = principal
+      }
       clearTimeout(taken.timer)
       taken.calls += 1
       return {

@@ -6,6 +6,7 @@
  * can have that text.
  */
 import type { RpcError, RpcId, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
+import { InFlight, type Place } from '../wire/in-flight.ts'
 import { findMember, readString, scanObject, textOf, type Member } from '../wire/spans.ts'
 import { PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
 import type { LinkFailure, LinkRequest } from './link.ts'
@@ -16,11 +17,13 @@ interface Open {
   readonly reject: (failure: LinkFailure) => void
 }
 
+/** Open requests lie in so many lists, by their id: each is a few long. */
+const LISTS = 64
 /** Aborted requests whose late answers are still known as such; the oldest is forgotten first. */
 const MOST_ABORTED = 256
 
 export class Pending {
-  readonly #open = new Map<string, Open>()
+  readonly #open = Array.from({ length: LISTS }, () => new InFlight<Open>())
   readonly #aborted = new Map<string, NonNullable<LinkRequest['onLate']>>()
   #stray = 0
   #nonConforming = 0
@@ -36,7 +39,7 @@ export class Pending {
 
   add(request: LinkRequest): Promise<RpcResult | RpcError> {
     return new Promise((resolve, reject) => {
-      this.#open.set(String(request.id), { request, resolve, reject })
+      this.#listOf(request.id).add({ request, resolve, reject })
     })
   }
 
@@ -73,9 +76,7 @@ export class Pending {
 
   /** Ends all. @param failureOf makes each one's failure. */
   failAll(failureOf: (request: LinkRequest) => LinkFailure): void {
-    const all = [...this.#open.values()]
-    this.#open.clear()
-    for (const open of all) open.reject(failureOf(open.request))
+    for (const { request } of this.#all()) this.#takeNumber(request.id)?.reject(failureOf(request))
   }
 
   /**
@@ -91,9 +92,9 @@ export class Pending {
         token.type === 'string'
           ? readString(notification.bytes, token.value)
           : textOf(notification.bytes, token.value)
-      return this.#open.get(text)?.request
+      return this.#find(text)?.item.request
     }
-    const listening = [...this.#open.values()]
+    const listening = this.#all()
       .map(({ request }) => request)
       .filter(({ onNotification }) => onNotification !== undefined)
     const newest = listening.at(-1)
@@ -113,17 +114,39 @@ export class Pending {
   }
 
   #take(id: RpcId): Open | undefined {
-    const open = this.#open.get(id.value)
-    if (open === undefined) return undefined
+    const place = this.#find(id.value)
+    if (place === undefined) return undefined
     if (id.type === 'string') this.#nonConforming += 1
-    this.#open.delete(id.value)
-    return open
+    return this.#remove(place)
   }
 
   #takeNumber(id: number): Open | undefined {
-    const open = this.#open.get(String(id))
-    this.#open.delete(String(id))
-    return open
+    const place = this.#find(String(id))
+    return place && this.#remove(place)
+  }
+
+  #remove(place: Place<Open>): Open {
+    this.#listOf(place.item.request.id).remove(place)
+    return place.item
+  }
+
+  /** By the text of our own number. */
+  #find(text: string): Place<Open> | undefined {
+    const id = Number(text)
+    const place = this.#listOf(id).find(({ request }) => request.id === id)
+    return place === undefined || String(id) !== text ? undefined : place
+  }
+
+  /** In the order in which they were made. */
+  #all(): Open[] {
+    return this.#open
+      .flatMap((list) => list.all())
+      .toSorted((one, other) => one.request.id - other.request.id)
+  }
+
+  /** Any list for what is no id of ours. */
+  #listOf(id: number): InFlight<Open> {
+    return this.#open[id % LISTS] ?? this.#open[0]!
   }
 }
 
