@@ -277,6 +277,18 @@ test('doctor: each thing that is wrong is one line with what to do, and nothing 
   expect(JSON.stringify(sound)).toContain('the background process of stdio hosts')
 })
 
+test('doctor: a record whose end cannot be proven any more', async () => {
+  const call = await comity(home, 'call', 'bank/quick')
+  expect(call.code).toBe(0)
+  await comity(home, 'stop')
+  const proven = await comity(home, 'doctor')
+  expect(proven.stdout).toMatch(/^✓ store: \S+: chain verified, \d+ entries$/mu)
+  rmSync(home.path('comity.db.checkpoints'))
+  const { code, stdout } = await comity(home, 'doctor')
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^✗ store: .*not its end: \S+comity\.db\.checkpoints is missing/mu)
+})
+
 test('doctor: a host that was pointed at comity, and is not any more', async () => {
   mkdirSync(home.path('.cursor'))
   const file = home.path('.cursor', 'mcp.json')

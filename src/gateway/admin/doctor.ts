@@ -101,11 +101,21 @@ async function examineStore({ store }: Config): Promise<readonly Finding[]> {
 async function examineChain(store: string): Promise<Finding> {
   const about = 'store'
   try {
-    const { entries, fault } = await verifyRecordOf(store)
-    if (fault === undefined)
-      return { about, state: 'ok', text: `${store}: chain verified, ${entries} entries` }
-    const todo = 'the record was changed or damaged outside comity: restore it from a backup'
-    return { about, state: 'problem', text: `${store}: ${fault}`, todo }
+    const { entries, fault, unproven = [] } = await verifyRecordOf(store)
+    if (fault !== undefined) {
+      const todo = 'the record was changed or damaged outside comity: restore it from a backup'
+      return { about, state: 'problem', text: `${store}: ${fault}`, todo }
+    }
+    const sound = `${store}: chain verified, ${entries} entries`
+    if (unproven.length === 0) return { about, state: 'ok', text: sound }
+    const todo =
+      'restore the missing file from a copy; without one comity makes it anew at its next start and the record says so'
+    return {
+      about,
+      state: 'problem',
+      text: `${sound}, but not its end: ${unproven.join('; ')}`,
+      todo,
+    }
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error)
     const todo = 'restore it from a backup together with its .head and .key, or name another store'

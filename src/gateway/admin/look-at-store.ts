@@ -52,16 +52,18 @@ export async function countRecord(
   }
 }
 
-/** Recomputes the chain. @returns what is wrong, in words; undefined when it is sound. */
-export async function verifyRecordOf(
-  file: string,
-): Promise<{ readonly entries: number; readonly fault?: string }> {
+/** Recomputes the chain. @returns what is wrong, in words, and what no longer proves its end; neither when it is sound. */
+export async function verifyRecordOf(file: string): Promise<{
+  readonly entries: number
+  readonly fault?: string
+  readonly unproven?: readonly string[]
+}> {
   if (!existsSync(file)) return { entries: 0 }
   return withReader(file, async (reader) => {
     const found = await reader.verify()
-    return found.sound
-      ? { entries: found.entries }
-      : { entries: 0, fault: `entry ${found.seq}: ${found.reason}` }
+    if (!found.sound) return { entries: 0, fault: `entry ${found.seq}: ${found.reason}` }
+    const { entries, checkpoints } = found
+    return checkpoints.state === 'unproven' ? { entries, unproven: checkpoints.notes } : { entries }
   })
 }
 
