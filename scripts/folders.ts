@@ -35,6 +35,8 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       'ajv-formats',
       'fastify',
       'ipaddr.js',
+      'jose',
+      'oauth4webapi',
       're2js',
       'smol-toml',
       'undici',
