@@ -19,11 +19,12 @@ import {
   type Passed,
   type RecordPorts,
   settleCall,
+  settleLater,
 } from './record-call.ts'
 import { step } from './step.ts'
 import type { AcceptanceRule } from './words/acceptance.ts'
 import type { NewCall, OutboundCall } from './words/call.ts'
-import { type Outcome, ranOf, refused } from './words/outcome.ts'
+import { type Failed, type Outcome, ranOf, refused } from './words/outcome.ts'
 import type { TaskRecord } from './words/task.ts'
 
 /** Work of this process, by the task it is served as: how to stop it. */
@@ -50,7 +51,7 @@ export function createDispatch(ports: DispatchPorts): {
   const delegate: Delegate = async (call, exchange) => {
     const outbound = admit(ports, call)
     const task = isTask(outbound) ? newTask(ports, outbound) : undefined
-    const opened = await openCall(ports, outbound, { task, exchange })
+    const opened = await openCall(ports, outbound, task, exchange)
     if ('refused' in opened && opened.earlier !== undefined)
       return delegatedEarlier(ports, outbound, opened.earlier, opened.refused)
     if ('refused' in opened) {
@@ -58,16 +59,27 @@ export function createDispatch(ports: DispatchPorts): {
       return { callId: outbound.callId, reply }
     }
     exchange.opened?.(outbound.callId)
+    if (task === undefined)
+      return { callId: outbound.callId, reply: sendAndSettle(ports, outbound, opened, exchange) }
     const stop = exchange.stop?.bind(exchange)
-    if (task !== undefined && stop !== undefined) ports.running.set(task.id, stop)
-    const reply = sendAndSettle(ports, outbound, opened.passed, exchange, task).finally(() => {
-      if (task !== undefined) ports.running.delete(task.id)
+    if (stop !== undefined) ports.running.set(task.id, stop)
+    const reply = sendAsTask(ports, outbound, opened, exchange, task).finally(() => {
+      ports.running.delete(task.id)
     })
-    return { callId: outbound.callId, ...(task === undefined ? {} : { task }), reply }
+    return { callId: outbound.callId, task, reply }
   }
   const dispatch: Dispatch = async (call, exchange) => {
-    const delegated = await delegate(call, exchange)
-    return delegated.reply
+    if (isTask(call) || call.idempotency !== undefined) {
+      const delegated = await delegate(call, exchange)
+      return delegated.reply
+    }
+    // As above for what has no task and no earlier call; this is the path of nearly every call.
+    const outbound = admit(ports, call)
+    const opening = openCall(ports, outbound, undefined, exchange)
+    const opened = opening instanceof Promise ? await opening : opening
+    if ('refused' in opened) return { callId: outbound.callId, outcome: opened.refused }
+    exchange.opened?.(outbound.callId)
+    return sendAndSettle(ports, outbound, opened, exchange)
   }
   return { dispatch, delegate }
 }
@@ -88,7 +100,7 @@ async function delegatedEarlier(
 }
 
 /** A delegation always is a task of ours; another call is one when its door asks for it. */
-function isTask(call: OutboundCall): boolean {
+function isTask(call: NewCall): boolean {
   return call.operation === 'delegate' || call.asTask === true
 }
 
@@ -97,26 +109,26 @@ async function sendAndSettle(
   call: OutboundCall,
   passed: Passed,
   exchange: Exchange,
-  task: TaskRecord | undefined,
 ): Promise<Dispatched> {
   const outcome = await send(ports, call, passed, exchange)
-  // The record and the task keep the peer's own outcome; the door gets it in its own protocol.
-  const back = ports.translator.outcome(outcome, call.native.protocol)
-  if (back.dropped.length > 0) {
-    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: back.dropped } })
-  }
-  const result: Dispatched = {
-    callId: call.callId,
-    outcome: back.value,
-    ...(passed.approvalId === undefined ? {} : { approvalId: passed.approvalId }),
-  }
-  if (task === undefined) {
-    // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
-    await settleCall(ports, call.callId, outcome, () => ({ barrier: false }))
-    return result
-  }
+  const told = toldBack(ports, call, outcome)
+  // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
+  settleLater(ports, call.callId, outcome)
+  return dispatchedAs(call, passed, told)
+}
+
+async function sendAsTask(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+  task: TaskRecord,
+): Promise<Dispatched> {
+  const outcome = await send(ports, call, passed, exchange)
+  const told = toldBack(ports, call, outcome)
+  const result = dispatchedAs(call, passed, told)
   // A task served to another protocol's caller holds what that caller can be given.
-  const held = call.asTask === true ? back.value : outcome
+  const held = call.asTask === true ? told : outcome
   const now = new Date(ports.clock.now()).toISOString()
   let stepped = step(task, { kind: 'status', outcome: held }, now, ports.isJudged(task))
   const done = await settleCall(ports, call.callId, outcome, (error) => {
@@ -129,6 +141,24 @@ async function sendAndSettle(
   const ended = done === 'late' ? await ports.tasks.load(task.id, task.owner) : undefined
   if (ended !== undefined) return { ...result, task: ended }
   return { ...result, task: { ...stepped.commit.next, version: task.version + 1 } }
+}
+
+/** The record and the task keep the peer's own outcome; the door gets it in its own protocol. */
+function toldBack(ports: DispatchPorts, call: OutboundCall, outcome: Outcome): Outcome {
+  if (call.native.protocol === call.route.protocol) return outcome
+  const back = ports.translator.outcome(outcome, call.native.protocol)
+  if (back.dropped.length > 0) {
+    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: back.dropped } })
+  }
+  return back.value
+}
+
+function dispatchedAs(
+  { callId }: OutboundCall,
+  { approvalId }: Passed,
+  outcome: Outcome,
+): Dispatched {
+  return approvalId === undefined ? { callId, outcome } : { callId, outcome, approvalId }
 }
 
 async function send(
@@ -145,21 +175,20 @@ async function send(
 
   const translated = translateRequest(ports, call)
   if ('state' in translated) return translated
-  if (translated.dropped.length > 0) {
-    ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: translated.dropped } })
-  }
   let left = false
-  return upstream
-    .call(
-      translated.call,
+  try {
+    return await upstream.call(
+      translated,
       gateQuestions(ports, call, exchange),
       (facts) => {
         left = true
-        ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+        ports.ledger.note(call.callId, { kind: 'dispatched', facts })
       },
       (outcome) => noteLate(ports, call, outcome),
     )
-    .catch((error: unknown): Outcome => adapterFault(error, left))
+  } catch (error) {
+    return adapterFault(error, left)
+  }
 }
 
 /** What an answer says that nobody waits for any more: whoever settles an unknown call wants to read it. */
@@ -169,14 +198,13 @@ function noteLate({ ledger }: DispatchPorts, { callId }: OutboundCall, outcome: 
   ledger.note(callId, { kind: 'late_news', facts: { why, state, ran: ranOf(outcome) } })
 }
 
-function translateRequest(
-  ports: DispatchPorts,
-  call: OutboundCall,
-): { readonly call: OutboundCall; readonly dropped: readonly string[] } | Outcome {
-  if (call.native.protocol === call.route.protocol) return { call, dropped: [] }
+function translateRequest(ports: DispatchPorts, call: OutboundCall): OutboundCall | Failed {
+  if (call.native.protocol === call.route.protocol) return call
   try {
-    const request = ports.translator.request(call)
-    return { call: { ...call, native: request.value }, dropped: request.dropped }
+    const { value, dropped } = ports.translator.request(call)
+    if (dropped.length > 0)
+      ports.ledger.note(call.callId, { kind: 'dropped', facts: { fields: dropped } })
+    return { ...call, native: value }
   } catch (error) {
     return refused(
       'validation',

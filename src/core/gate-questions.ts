@@ -6,7 +6,7 @@
  */
 import type { PolicyCheck } from './ports/checks.ts'
 import type { Ledger } from './ports/ledger.ts'
-import type { Exchange } from './ports/upstream.ts'
+import type { CallEvent, Exchange, StopReason } from './ports/upstream.ts'
 import type { OutboundCall } from './words/call.ts'
 import type { Answer, CallerCan, Question, QuestionKind } from './words/question.ts'
 
@@ -22,27 +22,68 @@ export function gateQuestions(
   call: OutboundCall,
   exchange: Exchange,
 ): Exchange {
-  const { can } = exchange
-  const allowed: CallerCan = {
-    ...can,
-    form: can.form && isAllowed(ports, call, 'form'),
-    url: can.url && isAllowed(ports, call, 'url'),
-    sampling: can.sampling && isAllowed(ports, call, 'sampling'),
-    roots: can.roots && isAllowed(ports, call, 'roots'),
+  return new GatedExchange(ports, call, exchange)
+}
+
+/** What the rules say of questions is asked when somebody wants to know: most peers ask nothing. */
+class GatedExchange implements Exchange {
+  readonly signal: AbortSignal
+  readonly #ports: QuestionPorts
+  readonly #call: OutboundCall
+  readonly #exchange: Exchange
+  #can: CallerCan | undefined
+
+  constructor(ports: QuestionPorts, call: OutboundCall, exchange: Exchange) {
+    this.signal = exchange.signal
+    this.#ports = ports
+    this.#call = call
+    this.#exchange = exchange
   }
-  const ask = async (question: Question, withdrawn: AbortSignal): Promise<Answer> => {
+
+  get can(): CallerCan {
+    this.#can ??= allowedOf(this.#ports, this.#call, this.#exchange.can)
+    return this.#can
+  }
+
+  stopReason(): StopReason | undefined {
+    return this.#exchange.stopReason()
+  }
+
+  stop(why: StopReason): void {
+    this.#exchange.stop?.(why)
+  }
+
+  onGone(listener: () => void): void {
+    this.#exchange.onGone?.(listener)
+  }
+
+  emit(event: CallEvent): void | Promise<void> {
+    return this.#exchange.emit(event)
+  }
+
+  ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
+    return askOnRecord(this.#ports, this.#call, question, () => this.#pass(question, withdrawn))
+  }
+
+  async #pass(question: Question, withdrawn: AbortSignal): Promise<Answer> {
     const { key, kind } = question
-    if (exchange.ask === undefined || kind === 'text' || !can[kind])
+    const { can, ask } = this.#exchange
+    if (ask === undefined || kind === 'text' || !can[kind])
       return { key, action: 'decline', unasked: 'caller' }
-    if (!allowed[kind]) return { key, action: 'decline', unasked: 'rules' }
-    return exchange.ask(question, withdrawn)
+    if (!this.can[kind]) return { key, action: 'decline', unasked: 'rules' }
+    return ask.call(this.#exchange, question, withdrawn)
   }
-  return {
-    ...exchange,
-    can: allowed,
-    ask: (question, withdrawn) =>
-      askOnRecord(ports, call, question, () => ask(question, withdrawn)),
-  }
+}
+
+/** The caller's own word where no rule narrows it. */
+function allowedOf(ports: QuestionPorts, call: OutboundCall, can: CallerCan): CallerCan {
+  const form = can.form && isAllowed(ports, call, 'form')
+  const url = can.url && isAllowed(ports, call, 'url')
+  const sampling = can.sampling && isAllowed(ports, call, 'sampling')
+  const roots = can.roots && isAllowed(ports, call, 'roots')
+  const isWhole =
+    form === can.form && url === can.url && sampling === can.sampling && roots === can.roots
+  return isWhole ? can : { ...can, form, url, sampling, roots }
 }
 
 function isAllowed(

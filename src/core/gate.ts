@@ -33,9 +33,9 @@ export type GateVerdict =
       readonly decision?: Decision
     }
 
-/** Runs every check in order; the first that refuses decides. */
-export async function passGate(ports: GatePorts, call: OutboundCall): Promise<GateVerdict> {
-  const early = checkBeforePolicy(ports, call)
+/** Runs every check in order; the first that refuses decides. At once, unless a person's approval is to be looked for. */
+export function passGate(ports: GatePorts, call: OutboundCall): GateVerdict | Promise<GateVerdict> {
+  const early = checkSight(ports, call) ?? checkArguments(ports, call)
   if (early !== undefined) return { kind: 'refused', outcome: early }
 
   const decision = ports.policy.decide(call.principal, call.route, call.arguments)
@@ -49,6 +49,14 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
     const { approvalId } = call.continuation
     return { kind: 'pass', decision, approvalId }
   }
+  return passAPerson(ports, call, decision)
+}
+
+async function passAPerson(
+  ports: GatePorts,
+  call: OutboundCall,
+  decision: Decision,
+): Promise<GateVerdict> {
   try {
     return await askForApproval(ports, call, decision)
   } catch (error) {
@@ -65,7 +73,8 @@ export async function passGate(ports: GatePorts, call: OutboundCall): Promise<Ga
 }
 
 /**
- * Whether what let a call through still does, asked after `open` and just before the send.
+ * Whether what let a call through still does, asked after `open` and just before the send. Its arguments are not looked at
+ * again: they are the same, and the definition that they were held against is the one of the pin.
  *
  * @returns the refusal when policy or pin changed meanwhile.
  */
@@ -74,7 +83,7 @@ export function stillPasses(
   call: OutboundCall,
   decision: Decision,
 ): Failed | undefined {
-  const early = checkBeforePolicy(ports, call)
+  const early = checkSight(ports, call)
   if (early !== undefined) return early
   const now = ports.policy.decide(call.principal, call.route, call.arguments)
   if (now.version === decision.version && now.effect === decision.effect) return undefined
@@ -106,8 +115,7 @@ export function approvalDigest(
   )
 }
 
-function checkBeforePolicy(ports: GatePorts, call: OutboundCall): Failed | undefined {
-  const { route, principal } = call
+function checkSight(ports: GatePorts, { route, principal }: OutboundCall): Failed | undefined {
   if (!ports.policy.visible(principal, route)) {
     // The same words as for a name that never was: hidden and unknown look alike.
     return refused('validation', 'unknown_capability', `unknown ${route.kind}: ${route.exposed}`)
@@ -120,8 +128,12 @@ function checkBeforePolicy(ports: GatePorts, call: OutboundCall): Failed | undef
         `See the difference with: comity pins, and accept it with: comity pins accept ${route.peer}`,
     )
   }
+  return undefined
+}
+
+function checkArguments(ports: GatePorts, call: OutboundCall): Failed | undefined {
   if (call.operation === 'answer') return undefined
-  const faults = ports.argumentCheck.check(route, call.arguments)
+  const faults = ports.argumentCheck.check(call.route, call.arguments)
   if (faults.length === 0) return undefined
   const told = faults.map(
     (fault) => `${fault.path === '' ? 'arguments' : fault.path}: ${fault.expected}`,

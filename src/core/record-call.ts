@@ -6,7 +6,7 @@
  */
 import { actKey, idempotencyOf, twinOutcome } from './admit.ts'
 import { type GatePorts, type GateVerdict, passGate, stillPasses } from './gate.ts'
-import type { Ledger, Opened, Recorded } from './ports/ledger.ts'
+import type { Ledger, Opened, Opening, Recorded } from './ports/ledger.ts'
 import type { Exchange } from './ports/upstream.ts'
 import type { Idempotency, OutboundCall } from './words/call.ts'
 import { ComityError } from './words/errors.ts'
@@ -25,61 +25,108 @@ export type Earlier = Extract<Recorded, { kind: 'recorded' }>
 /** What the gate let through. */
 export type Passed = Extract<GateVerdict, { kind: 'pass' }>
 
-/** Gate and `open`, in that order; what comes back refused was never sent, and is on record where there is one. */
-export async function openCall(
+/** What came of the gate and of `open`; what is refused was never sent. */
+export type OpenedCall = Passed | { readonly refused: Outcome; readonly earlier?: Earlier }
+
+/**
+ * Gate and `open`, in that order; what comes back refused is on record where there is one.
+ *
+ * @param task created with the call.
+ * @returns at once where nothing is waited for: a read without a key that needs no person.
+ */
+export function openCall(
   ports: RecordPorts,
   call: OutboundCall,
-  over: { readonly task?: TaskRecord | undefined; readonly exchange?: Exchange } = {},
-): Promise<
-  { readonly refused: Outcome; readonly earlier?: Earlier } | { readonly passed: Passed }
-> {
+  task?: TaskRecord,
+  exchange?: Exchange,
+): OpenedCall | Promise<OpenedCall> {
   const idempotency = idempotencyOf(ports.digest, call)
-  const known = idempotency === undefined ? undefined : await ports.ledger.recorded(idempotency)
+  if (idempotency !== undefined) return openUnderKey(ports, call, { idempotency, task, exchange })
+  const verdict = passGate(ports, call)
+  const over = { idempotency, task, exchange }
+  return verdict instanceof Promise
+    ? verdict.then((known) => openPassed(ports, call, known, over))
+    : openPassed(ports, call, verdict, over)
+}
+
+interface OpenedWith {
+  readonly idempotency: Idempotency | undefined
+  readonly task: TaskRecord | undefined
+  readonly exchange: Exchange | undefined
+}
+
+async function openUnderKey(
+  ports: RecordPorts,
+  call: OutboundCall,
+  over: OpenedWith & { readonly idempotency: Idempotency },
+): Promise<OpenedCall> {
+  const known = await ports.ledger.recorded(over.idempotency)
   if (known !== undefined) return sayRecorded(known)
-  const verdict = await passGate(ports, call)
+  return openPassed(ports, call, await passGate(ports, call), over)
+}
+
+function openPassed(
+  ports: RecordPorts,
+  call: OutboundCall,
+  verdict: GateVerdict,
+  over: OpenedWith,
+): OpenedCall | Promise<OpenedCall> {
   if (verdict.kind === 'refused') {
     ports.ledger.refuse(call, verdict.outcome, verdict.decision)
     return { refused: verdict.outcome }
   }
-  const opened = await open(ports, call, verdict, { ...over, idempotency })
-  if (opened.kind === 'opened') return { passed: verdict }
-  if (opened.kind === 'recorded' || opened.kind === 'key_conflict') return sayRecorded(opened)
-  const outcome = notOpened(opened)
-  if (opened.kind !== 'unwritable') ports.ledger.refuse(call, outcome, verdict.decision)
-  return { refused: outcome }
+  let opened: Opened | Promise<Opened>
+  try {
+    opened = ports.ledger.open(openingOf(ports, call, verdict, over))
+    // Right behind it, not after it: an equal call may be opened in the very commit that this one waits for.
+    over.exchange?.onGone?.(() => ports.ledger.callerGone(call.callId))
+  } catch (error) {
+    opened = sayUnwritable(error)
+  }
+  if (!(opened instanceof Promise)) return sayOpened(ports, call, verdict, opened)
+  return opened.catch(sayUnwritable).then((known) => sayOpened(ports, call, verdict, known))
 }
 
-async function open(
+function openingOf(
   ports: RecordPorts,
   call: OutboundCall,
   { decision, approvalId }: Passed,
-  more: {
-    readonly task?: TaskRecord | undefined
-    readonly idempotency: Idempotency | undefined
-    readonly exchange?: Exchange
-  },
-): Promise<Opened> {
-  const { task, idempotency, exchange } = more
+  { task, idempotency }: OpenedWith,
+): Opening {
   // Whatever the agent's risk is, an answer moves its work on.
   const sideEffect = decision.risk !== 'read' || call.operation === 'answer'
-  try {
-    const opened = ports.ledger.open({
-      call,
-      actKey: sideEffect ? actKey(ports.digest, call) : '',
-      sideEffect,
-      decision,
-      ...(approvalId === undefined ? {} : { approvalId }),
-      ...(task === undefined ? {} : { task }),
-      ...(idempotency === undefined ? {} : { idempotency }),
-    })
-    // Right behind it, not after it: an equal call may be opened in the very commit that this one waits for.
-    exchange?.onGone?.(() => ports.ledger.callerGone(call.callId))
-    return await opened
-  } catch (error) {
-    // The record may also take no more for a reason of its own: too large, too many.
-    if (error instanceof ComityError) return { kind: 'unwritable', detail: error.message }
-    throw error
+  const opening = {
+    call,
+    actKey: sideEffect ? actKey(ports.digest, call) : '',
+    sideEffect,
+    decision,
   }
+  if (approvalId === undefined && task === undefined && idempotency === undefined) return opening
+  return {
+    ...opening,
+    ...(approvalId === undefined ? {} : { approvalId }),
+    ...(task === undefined ? {} : { task }),
+    ...(idempotency === undefined ? {} : { idempotency }),
+  }
+}
+
+/** The record may also take no more for a reason of its own: too large, too many. */
+function sayUnwritable(error: unknown): Opened {
+  if (error instanceof ComityError) return { kind: 'unwritable', detail: error.message }
+  throw error
+}
+
+function sayOpened(
+  ports: RecordPorts,
+  call: OutboundCall,
+  passed: Passed,
+  opened: Opened,
+): OpenedCall {
+  if (opened.kind === 'opened') return passed
+  if (opened.kind === 'recorded' || opened.kind === 'key_conflict') return sayRecorded(opened)
+  const outcome = notOpened(opened)
+  if (opened.kind !== 'unwritable') ports.ledger.refuse(call, outcome, passed.decision)
+  return { refused: outcome }
 }
 
 /** Not put on record once more: it says nothing new of the call that is there. */
@@ -162,6 +209,29 @@ export function notKept(error: ComityError, handle: Handle | undefined): Failed 
   }
 }
 
+const LATER = { barrier: false } as const
+
+/** Settles a call without waiting for the disk. */
+export function settleLater(ports: RecordPorts, callId: string, outcome: Outcome): void {
+  try {
+    const settled = ports.ledger.settle(callId, outcome, LATER)
+    if (settled instanceof Promise)
+      settled.catch((error: unknown) => tellUnsettled(ports, callId, outcome, error))
+  } catch (error) {
+    tellUnsettled(ports, callId, outcome, error)
+  }
+}
+
+function tellUnsettled(
+  ports: RecordPorts,
+  callId: string,
+  outcome: Outcome,
+  error: unknown,
+): 'settled' {
+  ports.onFault(`the outcome of call ${callId} (${outcome.state}) is not on record yet`, error)
+  return 'settled'
+}
+
 /**
  * Settles a call. What the disk refuses is kept and written later; the caller gets the outcome in any case.
  *
@@ -174,14 +244,14 @@ export async function settleCall(
   outcome: Outcome,
   settlement: (refused?: ComityError) => Parameters<Ledger['settle']>[2],
 ): Promise<'settled' | 'late'> {
-  const told = (error: unknown): 'settled' => {
-    ports.onFault(`the outcome of call ${callId} (${outcome.state}) is not on record yet`, error)
-    return 'settled'
-  }
   try {
     return await ports.ledger.settle(callId, outcome, settlement())
   } catch (error) {
-    if (!isNotKept(error)) return told(error)
-    return ports.ledger.settle(callId, outcome, settlement(error)).catch(told)
+    if (!isNotKept(error)) return tellUnsettled(ports, callId, outcome, error)
+    try {
+      return await ports.ledger.settle(callId, outcome, settlement(error))
+    } catch (again) {
+      return tellUnsettled(ports, callId, outcome, again)
+    }
   }
 }

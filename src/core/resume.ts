@@ -149,7 +149,7 @@ async function answerTask(
   const { callId } = call
   const opened = await openCall(ports, call)
   if ('refused' in opened) return { callId, task, outcome: sayOfAnswer(opened.refused) }
-  const outcome = await sendAnswer(ports, upstream.work, call, opened.passed, exchange)
+  const outcome = await sendAnswer(ports, upstream.work, call, opened, exchange)
   await settleCall(ports, callId, outcome, () => ({ barrier: true }))
   // What the agent said stands, whether or not the task's row takes it now: its follower reads it again.
   await takeReply(ports, task, outcome).catch((error: unknown) =>
@@ -173,7 +173,7 @@ async function sendAnswer(
   return work
     .answer(call, exchange, (facts) => {
       left = true
-      ports.ledger.note(call.callId, { kind: 'dispatched', facts: { ...facts } })
+      ports.ledger.note(call.callId, { kind: 'dispatched', facts })
     })
     .catch((error: unknown): Outcome => adapterFault(error, left))
 }

@@ -150,7 +150,7 @@ describe('ledger', () => {
   test('insisting on a call lets one through, however many try; the next one names that one', async () => {
     await store.ledger.open(createOpening('c0'))
     await store.ledger.settle('c0', SENT_NO_ANSWER, { barrier: true })
-    const insisting = (callId: string, insist: string) =>
+    const insisting = async (callId: string, insist: string) =>
       store.ledger.open(createOpening(callId, { call: createCall(callId, { insist }) }))
     const tries = Array.from({ length: 20 }, (_, index) => insisting(`c${index + 1}`, 'c0'))
     const opened = await Promise.all(tries)

@@ -107,7 +107,7 @@ function openOf(opening: Opening): Intent {
 }
 
 function noteOf(callId: string, event: LedgerEvent): Intent {
-  return { do: 'note', callId, kind: event.kind, facts: factsText(event.facts) }
+  return { do: 'note', callId, kind: event.kind, facts: factsText({ ...event.facts }) }
 }
 
 function settleOf(

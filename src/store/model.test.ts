@@ -169,7 +169,7 @@ test('an approval lets one call through, however many try at once, and none outs
         if (step.do === 'wait') clock.move(step.ms)
         else if (step.do === 'spend') {
           const opened = await Promise.all(
-            Array.from({ length: step.times }, (_, nth) => {
+            Array.from({ length: step.times }, async (_, nth) => {
               const callId = `a${run}-${index}-${nth}`
               return store.ledger.open(
                 createOpening(callId, { actKey: callId, approvalId: asked.id }),
@@ -199,7 +199,7 @@ test('calls of one turn share commits', async () => {
   const stop = store.onTasksChanged(() => {
     commits += 1
   })
-  const opened = Array.from({ length: 100 }, (_, index) => {
+  const opened = Array.from({ length: 100 }, async (_, index) => {
     const callId = `group-${index}`
     return store.ledger.open(
       createOpening(callId, {

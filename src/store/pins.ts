@@ -26,6 +26,8 @@ const MAX_PINS = 20_000
 
 interface Memory {
   readonly known: Map<string, KnownPin>
+  /** Counts up with every change of `known`. */
+  revision: number
   readonly counts: Map<string, number>
   readonly committer: Committer
   readonly clock: Clock
@@ -39,8 +41,7 @@ export function createPins(
   const known = loadPins(deps.reader)
   const counts = new Map<string, number>()
   for (const pin of known.values()) count(counts, pin)
-  const memory: Memory = { known, counts, committer: deps.committer, clock }
-  const keyOf = createKeys()
+  const memory: Memory = { known, revision: 0, counts, committer: deps.committer, clock }
   // Sights of one capability wait for each other: two first sights must not both be first.
   const turns = new Map<string, Promise<unknown>>()
   const inTurn = async <T>(pin: PinKey, act: () => Promise<T>): Promise<T> => {
@@ -56,7 +57,10 @@ export function createPins(
   }
   return {
     sight: (sight) => inTurn(sight, () => judgeSight(memory, sight)),
-    state: (pin, fingerprint) => stateOf(known.get(keyOf(pin)), fingerprint),
+    state: (pin, fingerprint) => stateOf(known.get(pinKeyOf(pin)), fingerprint),
+    get revision() {
+      return memory.revision
+    },
     changes: () => listChanges(known),
     accept: async (peer, name, by) => {
       const wanted = listChanges(known).filter(
@@ -70,23 +74,6 @@ export function createPins(
         .filter((pin) => pin.mistrusted)
         .map(({ key }) => ({ peer: key.peer, kind: key.kind, name: key.name }))
     },
-  }
-}
-
-/** Keys that are remembered; beyond, all are made anew. */
-const MAX_KEYS = 10_000
-
-/** `pinKeyOf`, remembered: every call asks twice, and mostly of the same capabilities. */
-function createKeys(): (pin: PinKey) => string {
-  const keys = new Map<string, string>()
-  return (pin) => {
-    const text = `${pin.peer}\u0000${pin.endpoint}\u0000${pin.kind}\u0000${pin.name}`
-    const known = keys.get(text)
-    if (known !== undefined) return known
-    const key = pinKeyOf(pin)
-    if (keys.size >= MAX_KEYS) keys.clear()
-    keys.set(text, key)
-    return key
   }
 }
 
@@ -132,7 +119,7 @@ async function judgeSight(
   if (pin === undefined) return recordFirst(memory, key, { fingerprint, definition })
   if (!pin.mistrusted && pin.accepted.some((one) => one.fingerprint === fingerprint)) {
     if (pin.change !== undefined) {
-      memory.known.set(pinKeyOf(key), { ...pin, change: undefined })
+      remember(memory, pinKeyOf(key), { ...pin, change: undefined })
       memory.committer.enqueue({ do: 'pin_restored', pin: key })
     }
     return 'accepted'
@@ -140,7 +127,7 @@ async function judgeSight(
   if (pin.change?.fingerprint !== fingerprint) {
     // In memory at once: it is refused from now on, whether or not the disk takes it.
     const seenAt = new Date(memory.clock.now()).toISOString()
-    memory.known.set(pinKeyOf(key), { ...pin, change: { fingerprint, definition, seenAt } })
+    remember(memory, pinKeyOf(key), { ...pin, change: { fingerprint, definition, seenAt } })
     memory.committer.enqueue({ do: 'pin_change', pin: key, fingerprint, definition })
   }
   return 'changed'
@@ -161,7 +148,7 @@ async function recordFirst(
     by: 'first use',
   })
   const pin: KnownPin = { key, accepted: [seen], change: undefined, mistrusted: false }
-  memory.known.set(pinKeyOf(key), pin)
+  remember(memory, pinKeyOf(key), pin)
   count(memory.counts, pin)
   return 'first'
 }
@@ -190,12 +177,17 @@ async function accept(memory: Memory, change: PinChange, by: string): Promise<vo
     resets: pin.mistrusted,
     by,
   })
-  memory.known.set(pinKeyOf(key), {
+  remember(memory, pinKeyOf(key), {
     key,
     accepted: pin.mistrusted ? [seen] : [...pin.accepted, seen],
     change: undefined,
     mistrusted: false,
   })
+}
+
+function remember(memory: Memory, key: string, pin: KnownPin): void {
+  memory.known.set(key, pin)
+  memory.revision += 1
 }
 
 function expectRoom(memory: Memory, key: PinKey): void {

@@ -112,6 +112,8 @@ export interface Pins {
   sight(sight: PinSight): Promise<'first' | 'accepted' | 'changed'>
   /** From memory. Without a fingerprint: by the newest sight. */
   state(pin: Omit<PinSight, 'fingerprint' | 'definition'>, fingerprint?: string): PinState
+  /** Another number whenever `state` may say something else than before. */
+  readonly revision: number
   /** Changes that wait for a person. `before` is empty when the accepted definition was lost with its row. */
   changes(): readonly PinChange[]
   /** Accepts what is seen now, of one capability or of the whole peer. @returns what was accepted. */

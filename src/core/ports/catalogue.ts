@@ -30,7 +30,11 @@ export interface Listing {
 export interface Catalogue {
   list(kind: ListKind, principal: Principal): Promise<Listing>
   /** Undefined for unknown and hidden alike. Waits, bounded, for a peer that is still starting. */
-  resolve(kind: ListKind, exposed: string, principal: Principal): Promise<Route | undefined>
+  resolve(
+    kind: ListKind,
+    exposed: string,
+    principal: Principal,
+  ): Route | undefined | Promise<Route | undefined>
   /** A result linked these URIs: this principal may read them at that peer later. */
   linked(principal: Principal, peer: string, uris: readonly string[]): void
   /**

@@ -5,6 +5,7 @@ import type { Outcome } from '../words/outcome.ts'
 import type { Decision } from '../words/policy.ts'
 import type { TaskRecord } from '../words/task.ts'
 import type { TaskCommit } from './tasks.ts'
+import type { WireFacts } from './upstream.ts'
 
 export interface Opening {
   readonly call: OutboundCall
@@ -43,15 +44,15 @@ export type Opened =
 
 export interface LedgerEvent {
   readonly kind: EntryKind
-  /** Plain JSON, no payloads. */
-  readonly facts: Readonly<Record<string, unknown>>
+  /** Plain JSON, no payloads; what was in force on the wire, for `dispatched`. */
+  readonly facts: Readonly<Record<string, unknown>> | WireFacts
 }
 
 export interface Ledger {
   /** The opened call that this key was given to; those left out that were refused, or made no task and are known never to have run. Asked before the gate, which a call passes once. */
   recorded(idempotency: Idempotency): Promise<Recorded | undefined>
-  /** One atomic unit, taken in order as it is called: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit. */
-  open(opening: Opening): Promise<Opened>
+  /** One atomic unit, taken in order as it is called: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit, and is answered at once where the answer is known. */
+  open(opening: Opening): Opened | Promise<Opened>
   /** A call stopped at the gate: written, ordered, joins the next group commit. */
   refuse(call: OutboundCall, outcome: Outcome, decision: Decision | undefined): void
   /** Written, ordered, joins the next group commit. A crash before it makes the call `unknown`, never lost. */
@@ -61,7 +62,7 @@ export interface Ledger {
   /** The caller of an open call went away: from now on an equal act is its twin. May be said while `open` is under way; holds for what is opened after it. */
   callerGone(callId: string): void
   /**
-   * Entry and task row in one unit. Durable when it resolves if `barrier`, else it resolves at once.
+   * Entry and task row in one unit. Durable when it resolves if `barrier`, else answered at once.
    *
    * @returns `late` when a person had settled the call and so ended its task: the outcome is on record, the task stays.
    */
@@ -69,5 +70,5 @@ export interface Ledger {
     callId: string,
     outcome: Outcome,
     options: { readonly barrier: boolean; readonly task?: TaskCommit },
-  ): Promise<'settled' | 'late'>
+  ): 'settled' | Promise<'settled' | 'late'>
 }

@@ -15,6 +15,8 @@ import { visibleStart } from './visible-text.ts'
 export type DefinitionOf = (route: Route) => JsonText | undefined
 
 interface Validator {
+  /** Counts up with each use of any: the lowest was unused longest. */
+  usedAt: number
   /** Stops at the first fault: for every call. */
   readonly first: ReturnType<CompileSchema>
   readonly madeAt: number
@@ -22,6 +24,7 @@ interface Validator {
   all?: ReturnType<CompileSchema>
 }
 
+const NO_FAULTS: readonly ArgumentFault[] = []
 const MAX_VALIDATORS = 1000
 /** A schema refused by the clock is compiled again after this pause: the moment may have been slow, not the schema. */
 const LATE_PAUSE_MS = 10_000
@@ -36,33 +39,32 @@ function isDueAgain({ first, madeAt }: Validator): boolean {
 export function createArgumentCheck(definitionOf: DefinitionOf): ArgumentCheck {
   const compile = createCompileSchema(createDeadline())
   const validators = new Map<string, Validator>()
+  let uses = 0
 
-  const validatorOf = (fingerprint: string, schema: unknown): Validator => {
+  const validatorOf = (fingerprint: string, definition: JsonText): Validator => {
     const known = validators.get(fingerprint)
+    uses += 1
     if (known !== undefined && !isDueAgain(known)) {
-      // Moved to the end: the first is the one unused longest.
-      validators.delete(fingerprint)
-      validators.set(fingerprint, known)
+      known.usedAt = uses
       return known
     }
-    const made: Validator = { first: compile(schema, false), madeAt: performance.now() }
+    const schema = schemaOf(definition)
+    const made = { first: compile(schema, false), madeAt: performance.now(), usedAt: uses }
+    if (validators.size >= MAX_VALIDATORS) forgetOldest(validators)
     validators.set(fingerprint, made)
-    const [oldest] = validators.keys()
-    if (validators.size > MAX_VALIDATORS && oldest !== undefined) validators.delete(oldest)
     return made
   }
 
   const checkTool = (route: Route, args: JsonText): readonly ArgumentFault[] => {
     const definition = definitionOf(route)
     if (definition === undefined) return refuse('its definition is not known')
-    const schema = fieldOf(definition.value(), 'inputSchema')
-    const validator = validatorOf(route.fingerprint, schema)
+    const validator = validatorOf(route.fingerprint, definition)
     if ('refused' in validator.first) return refuse(validator.first.refused)
     try {
       const errors = validator.first.validate(args.value())
-      if (errors.length === 0) return []
+      if (errors.length === 0) return NO_FAULTS
       if (args.bytes.length > MAX_BYTES_FOR_ALL) return sayFaults(errors, validator.first.schema)
-      validator.all ??= compile(schema, true)
+      validator.all ??= compile(schemaOf(definition), true)
       if ('refused' in validator.all) return sayFaults(errors, validator.first.schema)
       return sayFaults(validator.all.validate(args.value()), validator.all.schema)
     } catch (error) {
@@ -85,10 +87,21 @@ export function createArgumentCheck(definitionOf: DefinitionOf): ArgumentCheck {
         case 'resource':
         case 'template':
         case 'agent':
-          return []
+          return NO_FAULTS
       }
     },
   }
+}
+
+function schemaOf(definition: JsonText): unknown {
+  return fieldOf(definition.value(), 'inputSchema')
+}
+
+function forgetOldest(validators: Map<string, Validator>): void {
+  let oldest: readonly [string, Validator] | undefined
+  for (const one of validators)
+    if (oldest === undefined || one[1].usedAt < oldest[1].usedAt) oldest = one
+  if (oldest !== undefined) validators.delete(oldest[0])
 }
 
 /** Nothing is wrong with the arguments as far as is known: they cannot be checked. */

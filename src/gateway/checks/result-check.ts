@@ -25,7 +25,8 @@ export function createResultCheck(definitionOf: DefinitionOf): ResultCheck {
   const validators = new Map<string, ReturnType<CompileSchema> | undefined>()
   const validatorOf = (route: Route): ReturnType<CompileSchema> | undefined => {
     const { fingerprint } = route
-    if (validators.has(fingerprint)) return validators.get(fingerprint)
+    const known = validators.get(fingerprint)
+    if (known !== undefined || validators.has(fingerprint)) return known
     const schema = fieldOf(definitionOf(route)?.value(), 'outputSchema')
     const made = schema === undefined ? undefined : compile(schema, false)
     validators.set(fingerprint, made)
@@ -57,7 +58,8 @@ export function createResultCheck(definitionOf: DefinitionOf): ResultCheck {
 export function checkResults(upstream: Upstream, check: ResultCheck): Upstream {
   return {
     ...upstream,
-    call: async (call, ...rest) => check(call.route, await upstream.call(call, ...rest)),
+    call: (call, exchange, dispatched, late) =>
+      upstream.call(call, exchange, dispatched, late).then((outcome) => check(call.route, outcome)),
   }
 }
 

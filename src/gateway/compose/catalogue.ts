@@ -110,14 +110,15 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
       await (ports.strict === true ? slots.settledOnce(patience.firstMs) : slots.patient())
       return listOf(state, kind, principal)
     },
-    async resolve(kind, exposed, principal) {
+    resolve(kind, exposed, principal) {
       const found = lookUp(state, kind, exposed, principal)
       // What a peer offers since is there for the next to ask; a name that is none costs its caller no wait.
       if (found === undefined) slots.renew()
       const starting = startingFor(state, found)
       if (starting.length === 0) return found
-      await within(patience.firstMs, Promise.all(starting.map(({ first }) => first)))
-      return lookUp(state, kind, exposed, principal)
+      return within(patience.firstMs, Promise.all(starting.map(({ first }) => first))).then(() =>
+        lookUp(state, kind, exposed, principal),
+      )
     },
     linked(principal, peer, uris) {
       // A link into comity's own space gives no peer a place there.
@@ -153,7 +154,7 @@ export function createCatalogue(ports: CataloguePorts, patience: Patience): Open
           route.peer === peer && route.capability === name && kinds.includes(route.kind),
       )
     },
-    definitionOf: (route) => definitionOf(state.slots, route),
+    definitionOf: createDefinitions(slotOf),
     refresh: changed,
     close: slots.close,
   }
@@ -173,10 +174,17 @@ type Shown = Omit<Listing, 'ttlMs'> & { readonly known: readonly Slot[] }
 
 /** Whose first listing decides what a name stands for: nothing is called by what an earlier run was shown. */
 function startingFor({ slots }: State, found: Route | undefined): readonly Slot[] {
+  if (slots.every(isDone)) return NOBODY
   if (found === undefined) return slots.filter(({ done }) => !done)
   return slots.filter(
     ({ peer, done, storedAt }) => peer.name === found.peer && !done && storedAt !== undefined,
   )
+}
+
+const NOBODY: readonly Slot[] = []
+
+function isDone({ done }: Slot): boolean {
+  return done
 }
 
 function tableOf(state: State): RouteTable {
@@ -372,6 +380,22 @@ function viewOf(state: State): readonly PeerView[] {
         : { error: slot.error }),
     }
   })
+}
+
+/** Remembered while the peer's listing stands: every call asks, and a listing may be long. */
+function createDefinitions(
+  slotOf: (route: Route) => Slot | undefined,
+): (route: Route) => Capability | undefined {
+  const known = new WeakMap<Route, Pick<Slot, 'listing'> & { readonly found: Capability }>()
+  return (route) => {
+    const slot = slotOf(route)
+    const kept = known.get(route)
+    if (kept !== undefined && kept.listing === slot?.listing) return kept.found
+    const found = slot === undefined ? undefined : definitionOf([slot], route)
+    if (found !== undefined && slot?.listing !== undefined)
+      known.set(route, { listing: slot.listing, found })
+    return found
+  }
 }
 
 function definitionOf(slots: readonly Slot[], route: Route): Capability | undefined {

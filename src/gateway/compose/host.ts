@@ -39,6 +39,7 @@ import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type HostJudge, createJudge } from './judge.ts'
 import { createListingKeeper } from './kept-listing.ts'
 import { DEFAULT_CALL_MS, openPeers } from './peers.ts'
+import { createPinStates } from './pin-states.ts'
 import { publishedPorts } from './published.ts'
 import { loadSealingKey } from './sealing-key.ts'
 import { packageVersion } from './version.ts'
@@ -201,7 +202,7 @@ function openCatalogue(
       naming: { peers: config.peers, names: config.names, digest: (text) => digest.text(text) },
       policy,
       sight: (peer, capability) => sightPin(store, peer, capability),
-      pinState: (route) => pinState(store, route),
+      pinState: createPinStates(store.pins),
       keeper: createListingKeeper(store.listings, digest),
       strict: config.lists === 'strict',
     },
@@ -274,7 +275,7 @@ function createCore(
   const hostJudge = (peer: string): HostJudge | undefined => judges?.[peer]
   const ports: DispatchPorts = {
     policy,
-    pins: { state: (route) => pinState(store, route) },
+    pins: { state: createPinStates(store.pins) },
     argumentCheck: createArgumentCheck((route) => catalogue.definitionOf(route)?.definition),
     approvals: {
       find: (asked) => store.approvals.find(asked),
@@ -360,14 +361,6 @@ function sightPin(store: Store, peer: Peer, capability: Capability): Promise<unk
     fingerprint: capability.fingerprint,
     definition: Buffer.from(capability.definition.bytes).toString('utf8'),
   })
-}
-
-function pinState(store: Store, route: Route): ReturnType<Store['pins']['state']> {
-  const pinned = route.pinned ?? { kind: route.kind, name: route.capability }
-  return store.pins.state(
-    { peer: route.peer, endpoint: route.endpoint, ...pinned },
-    route.fingerprint,
-  )
 }
 
 function shellWord(text: string): string {

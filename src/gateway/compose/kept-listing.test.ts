@@ -125,7 +125,7 @@ test('a call waits for the peer, and goes by what that offers now', async () => 
   const { peer, answer } = starting('docs')
   const catalogue = open([peer], memory({ docs: tools('docs', 'search', 'gone') }).store)
   const resolved = Promise.all(
-    ['docs_search', 'docs_gone'].map((name) => catalogue.resolve('tool', name, LOCAL)),
+    ['docs_search', 'docs_gone'].map(async (name) => catalogue.resolve('tool', name, LOCAL)),
   )
   const now = {
     ...tools('docs', 'search'),

@@ -15,7 +15,11 @@ const STOCK = 64
 /** Ids that sort by time and carry 80 random bits: `c-…` for calls, `t-…` for tasks. Not credentials all the same. */
 export function createIds(clock: Clock): Ids {
   const draw = createLetters()
-  return { call: () => `c-${makeId(clock, draw)}`, task: () => `t-${makeId(clock, draw)}` }
+  const timeOf = createTimes()
+  return {
+    call: () => `c-${timeOf(clock.now())}${draw()}`,
+    task: () => `t-${timeOf(clock.now())}${draw()}`,
+  }
 }
 
 export const digest: Digest = {
@@ -24,27 +28,34 @@ export const digest: Digest = {
   jsonValue: ({ bytes }) => hash('sha256', canonicalJson(bytes, undefined, { numbers: 'value' })),
 }
 
-function makeId(clock: Clock, draw: () => string): string {
-  let time = ''
-  for (let rest = clock.now(), place = 0; place < TIME_LENGTH; place += 1) {
-    time = ALPHABET.charAt(rest % 32) + time
-    rest = Math.floor(rest / 32)
+/** A time in letters; ids of one millisecond share it. */
+function createTimes(): (now: number) => string {
+  let last = Number.NaN
+  let letters = ''
+  return (now) => {
+    if (now === last) return letters
+    last = now
+    letters = ''
+    for (let rest = now, place = 0; place < TIME_LENGTH; place += 1) {
+      letters = ALPHABET.charAt(rest % 32) + letters
+      rest = Math.floor(rest / 32)
+    }
+    return letters
   }
-  return time + draw()
 }
 
 /** Random letters, from bytes drawn a thousand at a time: one draw costs as much as a hundred ids. */
 function createLetters(): () => string {
-  let stock: Uint8Array = new Uint8Array(0)
+  let stock = Buffer.alloc(0)
   let used = 0
   return () => {
     if (used === stock.length) {
       stock = randomBytes(RANDOM_LENGTH * STOCK)
+      for (let at = 0; at < stock.length; at += 1)
+        stock[at] = ALPHABET.charCodeAt((stock[at] ?? 0) & 31)
       used = 0
     }
-    let letters = ''
-    for (const end = used + RANDOM_LENGTH; used < end; used += 1)
-      letters += ALPHABET.charAt((stock[used] ?? 0) & 31)
-    return letters
+    used += RANDOM_LENGTH
+    return stock.toString('latin1', used - RANDOM_LENGTH, used)
   }
 }

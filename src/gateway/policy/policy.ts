@@ -41,8 +41,12 @@ export function createPolicy(section: PolicySection): PolicyCheck {
   const rules = section.rules.map(compileRule)
   const version = digestOf(section)
 
-  const decide = (principal: Principal, route: Subject, args: JsonText): Decision => {
-    const applying = rules.filter((rule) => ruleApplies(rule, principal, route))
+  const judge = (
+    applying: readonly CompiledRule[],
+    principal: Principal,
+    route: Subject,
+    args: JsonText,
+  ): Decision => {
     const facts = factsOf(principal, route, lazyArguments(applying, args))
     const risk = judgeRisk(applying, route, facts)
     const voice = loudest(applying, { ...facts, risk }) ?? presetVoice(section.preset, risk)
@@ -63,16 +67,67 @@ export function createPolicy(section: PolicySection): PolicyCheck {
     }
   }
 
+  const standingOf = rememberStandings((principal, route) => ({
+    applying: rules.filter((rule) => ruleApplies(rule, principal, route)),
+    visible: section.shadow || couldPass(rules, section.preset, principal, route),
+    decision: undefined,
+    questions: {},
+  }))
+
   const visible = (principal: Principal, route: Route): boolean =>
-    section.shadow || couldPass(rules, section.preset, principal, route)
+    standingOf(principal, route).visible
+
+  const decide = (principal: Principal, route: Route, args: JsonText): Decision => {
+    const standing = standingOf(principal, route)
+    if (standing.decision !== undefined) return standing.decision
+    const { applying } = standing
+    const decision = judge(applying, principal, route, args)
+    if (!applying.some(looksAtArguments)) standing.decision = decision
+    return decision
+  }
 
   const decideQuestion = (principal: Principal, route: Route, kind: QuestionKind): Decision => {
+    const { questions } = standingOf(principal, route)
+    const known = questions[kind]
+    if (known !== undefined) return known
     const { peer, hints, trusted } = route
     const subject = { peer, hints, trusted, kind: 'question', capability: `?${kind}` } as const
-    return decide(principal, subject, NO_ARGUMENTS)
+    const applying = rules.filter((rule) => ruleApplies(rule, principal, subject))
+    const decision = judge(applying, principal, subject, NO_ARGUMENTS)
+    questions[kind] = decision
+    return decision
   }
 
   return { visible, decide, decideQuestion }
+}
+
+/** What the rules say of a capability for a principal, whatever the arguments: one policy never says anything else. */
+interface Standing {
+  /** Rules that are about the two, their conditions aside. */
+  readonly applying: readonly CompiledRule[]
+  readonly visible: boolean
+  /** Once it was asked for, and where no condition looks at arguments. */
+  decision: Decision | undefined
+  /** Questions have no arguments. */
+  readonly questions: Partial<Record<QuestionKind, Decision>>
+}
+
+type StandingOf = (principal: Principal, route: Route) => Standing
+
+/** Remembers by identity: routes stand in a table, principals in a door, and neither is ever changed. */
+function rememberStandings(make: StandingOf): StandingOf {
+  const known = new WeakMap<Principal, WeakMap<Route, Standing>>()
+  return (principal, route) => {
+    let ofPrincipal = known.get(principal)
+    if (ofPrincipal === undefined) known.set(principal, (ofPrincipal = new WeakMap()))
+    let standing = ofPrincipal.get(route)
+    if (standing === undefined) ofPrincipal.set(route, (standing = make(principal, route)))
+    return standing
+  }
+}
+
+function looksAtArguments({ condition }: CompiledRule): boolean {
+  return condition?.usesArguments === true
 }
 
 const NO_ARGUMENTS: JsonText = { bytes: new TextEncoder().encode('{}'), value: () => ({}) }
@@ -90,7 +145,7 @@ function factsOf(principal: Principal, route: Subject, args: unknown): Condition
 
 /** Arguments are parsed a second time, with exact numbers, only when a condition looks at them. */
 function lazyArguments(rules: readonly CompiledRule[], args: JsonText): unknown {
-  if (!rules.some((rule) => rule.condition?.usesArguments === true)) return undefined
+  if (!rules.some(looksAtArguments)) return undefined
   try {
     return celArguments(args)
   } catch {

@@ -19,13 +19,14 @@ export function countActs(acts: {
   readonly delegate: Delegate
 }): CountedActs {
   let running = 0
-  const counted = async <T>(work: Promise<T>): Promise<T> => {
+  const ended = (): void => {
+    running -= 1
+  }
+  const counted = <T>(work: Promise<T>): Promise<T> => {
     running += 1
-    try {
-      return await work
-    } finally {
-      running -= 1
-    }
+    // Beside the work, not around it: who waits for it waits for nothing else.
+    work.then(ended, ended)
+    return work
   }
   return {
     running: () => running,
