@@ -1,7 +1,8 @@
 /**
  * Where the gateway's CPU goes: one load on a profiled gateway, then the functions by their own time, thread by thread.
  *
- * `node bench/profile.ts --tool look --bytes 100 --in-flight 16 --seconds 4 [--keep folder]`; for finding what to change, not for figures.
+ * `node bench/profile.ts --tool look --bytes 100 --in-flight 16 --seconds 4 [--warm-up 8] [--source] [--keep folder]`; for finding what
+ * to change, not for figures. The built package, unless it is to be the source.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { runLoad, type LoadReport } from './rig/load.ts'
 import { makeScratch } from './rig/processes.ts'
-import { ROOT, startComity, startPeer, waitForTools } from './rig/targets.ts'
+import { measureSources, programs, ROOT } from './rig/package.ts'
+import { startComity, startPeer, waitForTools } from './rig/targets.ts'
 import { formatTable } from './rig/statistics.ts'
 
 interface Profile {
@@ -32,6 +34,8 @@ const { values } = parseArgs({
     bytes: { type: 'string', default: '100' },
     'in-flight': { type: 'string', default: '16' },
     seconds: { type: 'string', default: '4' },
+    'warm-up': { type: 'string', default: '8' },
+    source: { type: 'boolean', default: false },
     rows: { type: 'string', default: '45' },
     list: { type: 'boolean', default: false },
     total: { type: 'boolean', default: false },
@@ -39,6 +43,7 @@ const { values } = parseArgs({
   },
 })
 
+if (values.source) measureSources()
 const scratch = makeScratch('profile')
 const folder = values.keep ?? scratch.path
 /** With `--list`: twenty peers of fifty tools each. */
@@ -73,7 +78,8 @@ try {
       },
       comity.running.pid,
     )
-  await load(2)
+  // Compiled code first.
+  await load(Number(values['warm-up']))
   process.kill(comity.running.pid, 'SIGUSR2')
   const report = await load(Number(values.seconds))
   process.kill(comity.running.pid, 'SIGUSR2')
@@ -96,7 +102,10 @@ function show(file: string, { nodes, samples, timeDeltas }: Profile): void {
   samples.forEach((id, index) => own.set(id, (own.get(id) ?? 0) + (timeDeltas[index] ?? 0)))
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const nameOf = ({ callFrame }: Profile['nodes'][number]): string => {
-    const url = callFrame.url.replace(`file://${ROOT}/`, '').replace(/^node_modules\//, '~')
+    const url = callFrame.url
+      .replace(`file://${programs().root}/`, '')
+      .replace(`file://${ROOT}/`, '')
+      .replace(/^node_modules\//, '~')
     return `${callFrame.functionName || '(anonymous)'} ${url === '' ? '' : `${url}:${callFrame.lineNumber + 1}`}`
   }
   const self = new Map<string, number>()

@@ -3,7 +3,8 @@
  * run, since machines differ and are busy; none is a test.
  *
  * `--only reads,list` measures parts, `--quick` takes less of each, `--rounds N`, `--duration` of one load in milliseconds,
- * `--cells 100x16,65536x64` bytes and calls in flight, `--also file.json` another gateway beside, `--verbose` every load.
+ * `--cells 100x16,65536x64` bytes and calls in flight, `--also file.json` another gateway beside, `--verbose` every load,
+ * `--source` starts the sources instead of the package that is built from them.
  */
 import { parseArgs } from 'node:util'
 import { measureCalls } from './measures/calls.ts'
@@ -13,6 +14,7 @@ import { measureList } from './measures/list.ts'
 import { measureLoopDelay } from './measures/loop-delay.ts'
 import { measureMemory } from './measures/memory.ts'
 import { notMeasured, showFindings, type Finding, type RunOptions } from './rig/finding.ts'
+import { measureSources } from './rig/package.ts'
 import { loadAverage } from './rig/processes.ts'
 
 type Part = (options: RunOptions) => Promise<readonly Finding[]>
@@ -36,6 +38,7 @@ async function main(): Promise<number> {
       duration: { type: 'string' },
       also: { type: 'string', multiple: true },
       cells: { type: 'string' },
+      source: { type: 'boolean', default: false },
       verbose: { type: 'boolean', default: false },
     },
   })
@@ -45,6 +48,7 @@ async function main(): Promise<number> {
     console.error(`no part ${unknown}; expected some of ${Object.keys(PARTS).join(', ')}`)
     return 2
   }
+  if (values.source) measureSources()
   const options: RunOptions = {
     rounds: Number(values.rounds ?? (values.quick ? 1 : 5)),
     durationMs: Number(values.duration ?? (values.quick ? 400 : 1200)),
@@ -68,7 +72,7 @@ async function main(): Promise<number> {
   console.log(showFindings(findings))
   const seconds = ((performance.now() - begun) / 1000).toFixed(0)
   console.log(
-    `\nmedian of ${options.rounds} rounds; ${seconds} s, Node ${process.version}, load average ${loadAverage()}`,
+    `\n${values.source ? 'sources' : 'built package'}, median of ${options.rounds} rounds; ${seconds} s, Node ${process.version}, load average ${loadAverage()}`,
   )
   return findings.some(({ verdict }) => verdict === 'NOT met') ? 1 : 0
 }

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 const run = promisify(execFile)
 
 test('a short run prints every figure beside its target', async () => {
-  const args = ['--only', 'reads,writes', '--rounds', '1', '--duration', '100', '--cells', '100x16']
+  const args = '--source --quick --only reads,writes --duration 100 --cells 100x16'.split(' ')
   const { stdout } = await run(process.execPath, [
     join(import.meta.dirname, 'run.ts'),
     ...args,

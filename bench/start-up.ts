@@ -7,10 +7,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { programs } from './rig/package.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 5)
 const NODE = process.execPath
-const ENTRY = join(process.cwd(), 'bin', 'comity.js')
+const ENTRY = programs().comity
 const BIN = join(process.cwd(), 'node_modules', '.bin')
 const REQUIREMENTS = join(
   process.cwd(),

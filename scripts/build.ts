@@ -9,16 +9,18 @@ import { cpSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { listFiles } from './source-tree.ts'
 
-/** Builds a repository's dist. @returns the compiler's exit code; 0 when dist is whole. */
-export function build(root: string): number {
-  rmSync(join(root, 'dist'), { recursive: true, force: true })
+/**
+ * Builds a repository's dist.
+ *
+ * @param dist where to; what is there is removed. @returns the compiler's exit code; 0 when dist is whole.
+ */
+export function build(root: string, dist = join(root, 'dist')): number {
+  rmSync(dist, { recursive: true, force: true })
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
-  const compiled = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
-    cwd: root,
-    stdio: 'inherit',
-  })
+  const command = [compiler, '-p', 'tsconfig.build.json', '--outDir', dist]
+  const compiled = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' })
   for (const path of listFiles(root, 'src').filter(isAsset)) {
-    const copy = join(root, 'dist', path.slice('src/'.length))
+    const copy = join(dist, path.slice('src/'.length))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(join(root, path), copy)
   }

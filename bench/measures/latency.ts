@@ -6,9 +6,11 @@ import { runLoad } from '../rig/load.ts'
 import { makeScratch } from '../rig/processes.ts'
 import { startComity, startPeer, startProxy, waitForTools, type Served } from '../rig/targets.ts'
 import { median } from '../rig/statistics.ts'
+import { warmUp } from '../rig/warm-up.ts'
 
 const SYNCS = 200
 const OWN_WORK_MS = 0.3
+const COMPILED = { calls: 10_000, least: 4, most: 8 }
 
 export async function measureLatency(options: RunOptions): Promise<readonly Finding[]> {
   const peer = await startPeer()
@@ -25,6 +27,10 @@ export async function measureLatency(options: RunOptions): Promise<readonly Find
       { key: 'read', served: comity, tool: comity.tool('peer', 'look') },
       { key: 'write', served: comity, tool: comity.tool('peer', 'act') },
     ] as const
+    for (const { key, served, tool } of lanes) {
+      const job = { url: served.url, inFlight: 16, work: { do: 'call', tool, bytes: 100 } } as const
+      await warmUp(options, { key, pid: served.running.pid, job }, COMPILED)
+    }
     const p50 = new Map<string, number[]>(lanes.map(({ key }) => [key, []]))
     const syncs: number[] = []
     for (let round = 0; round < options.rounds; round += 1) {

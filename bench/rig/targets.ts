@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, listTools, openPool, type Era } from './mcp-client.ts'
+import { programs } from './package.ts'
 import {
   freePort,
   makeScratch,
@@ -15,9 +16,6 @@ import {
   type Running,
 } from './processes.ts'
 
-/** The repository. */
-export const ROOT = join(import.meta.dirname, '..', '..')
-const SERVERS = join(import.meta.dirname, '..', 'servers')
 const NODE = process.execPath
 
 /** A peer as `mcpServers` has it. */
@@ -61,7 +59,7 @@ export interface StartOptions {
 export async function startPeer(tools = 2): Promise<Served> {
   const port = await freePort()
   const env = { PORT: String(port), TOOLS: String(tools - 2) }
-  const running = startProcess({ command: NODE, args: [join(SERVERS, 'http-raw.ts')], env })
+  const running = startProcess({ command: NODE, args: [programs().server('http-raw')], env })
   await waitForPort(port, running)
   const url = `http://127.0.0.1:${port}/mcp`
   return { name: 'direct', url, running, tool: (_peer, tool) => tool, stop: () => running.stop() }
@@ -69,19 +67,19 @@ export async function startPeer(tools = 2): Promise<Served> {
 
 /** A stdio peer, not started: the gateway's config has it. */
 export function stdioPeer(tools: number): Extract<PeerEntry, { command: string }> {
-  return { command: NODE, args: [join(SERVERS, 'stdio-echo.mjs')], env: { TOOLS: String(tools) } }
+  return { command: NODE, args: [programs().server('stdio-echo')], env: { TOOLS: String(tools) } }
 }
 
 export async function startProxy(upstream: string): Promise<Served> {
   const port = await freePort()
   const env = { PORT: String(port), UPSTREAM: new URL(upstream).origin }
-  const running = startProcess({ command: NODE, args: [join(SERVERS, 'undici-proxy.ts')], env })
+  const running = startProcess({ command: NODE, args: [programs().server('undici-proxy')], env })
   await waitForPort(port, running)
   const url = `http://127.0.0.1:${port}/mcp`
   return { name: 'proxy', url, running, tool: (_peer, tool) => tool, stop: () => running.stop() }
 }
 
-/** This checkout, its ledger on and in a scratch folder. Resolves when it listens, which is before its peers are there. */
+/** The package of this checkout, its ledger on and in a scratch folder. Resolves when it listens, which is before its peers are there. */
 export async function startComity(
   peers: Readonly<Record<string, PeerEntry>>,
   options: StartOptions = {},
@@ -91,7 +89,7 @@ export async function startComity(
   const config = join(folder, 'comity.yaml')
   const written = { mcpServers: peers, store: `sqlite:${join(folder, 'comity.db')}` }
   writeFileSync(config, JSON.stringify(written))
-  const entry = join(ROOT, 'bin', 'comity.js')
+  const entry = programs().comity
   return startGateway('comity', scratch, (port) => ({
     command: NODE,
     args: [...(options.nodeArgs ?? []), entry, 'up', '-c', config, '--port', String(port)],
