@@ -50,7 +50,8 @@ const MOST_IN_ALL = 64
 const REJECTED = -1
 const FIRST_WITH = { elicitation: '2025-06-18', url: '2025-11-25' } as const
 
-interface Held extends OpenCall {
+interface Held {
+  readonly call: OpenCall
   /** Made for the first question: most calls are asked nothing. */
   ended?: AbortController
   isOver: boolean
@@ -79,7 +80,7 @@ export function createAsks(may: MayAsk): Asks {
 
   return {
     open(call) {
-      const held: Held = { ...call, isOver: false, atOnce: 0, inAll: 0 }
+      const held: Held = { call, isOver: false, atOnce: 0, inAll: 0 }
       const place = open.add(held)
       return {
         onRequest: (request, withdrawn) =>
@@ -109,9 +110,9 @@ function attribute(calls: readonly Held[], kind: QuestionKind): Owner | undefine
   const newest = calls.at(-1)
   if (newest === undefined) return undefined
   if (calls.length === 1) return { held: newest, attributed: false }
-  if (calls.some(({ principal }) => principal !== newest.principal)) return undefined
+  if (calls.some(({ call }) => call.principal !== newest.call.principal)) return undefined
   const bearing = calls.findLast(
-    ({ exchange }) => exchange.ask !== undefined && canBear(exchange.can, kind),
+    ({ call: { exchange } }) => exchange.ask !== undefined && canBear(exchange.can, kind),
   )
   return { held: bearing ?? newest, attributed: true }
 }
@@ -127,10 +128,10 @@ async function askOwner(
   }
   held.inAll += 1
   const key = `ask-${held.inAll}`
-  const { exchange } = held
+  const { exchange } = held.call
   if (exchange.ask === undefined) return unasked('caller')
   held.atOnce += 1
-  const goOn = held.hold()
+  const goOn = held.call.hold()
   try {
     const question = { ...asked, key, ...(attributed ? { attributed } : {}) }
     const over = AbortSignal.any([withdrawn, endOf(held)])

@@ -26,8 +26,8 @@ import { abortable } from './abortable.ts'
 import { createAnyHttpLink } from './any-http.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
+import { Deadlines } from './deadlines.ts'
 import { createEra, type Era } from './era.ts'
-import { createEventQueue } from './events.ts'
 import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
 import type { HttpEndpoint } from './http-headers.ts'
@@ -35,16 +35,17 @@ import { createInstance, type Instance, type InstanceDeps } from './instance.ts'
 import { createInstances, type Instances } from './instances.ts'
 import { LinkFailure, type Link, type LinkListener, type LinkOptions } from './link.ts'
 import type { AnswerRequest } from './link.ts'
+import type { MayAsk } from './asks.ts'
 import { listServer, type ServerListing } from './list.ts'
 import { type CapabilityLock, mayAsk } from './lock.ts'
-import type { OfferOptions } from './offer.ts'
+import type { Offer, OfferOptions } from './offer.ts'
 import { judgeFailure, unclear } from './outcome.ts'
 import { askQuery } from './query.ts'
 import { methodOf } from './request.ts'
-import { isAct, sendCall, type Sending, type SendWorld } from './send-call.ts'
+import { PeerCall, sendCall, type SendWorld } from './send-call.ts'
 import type { Session } from './session.ts'
 import { createStdioLink } from './stdio.ts'
-import { type CallLimits, watchStop } from './stop.ts'
+import { type CallLimits, CallStop } from './stop.ts'
 import type { Starts } from './starts.ts'
 import { startServer, type ServerCommand, type ServerProcess } from './supervise.ts'
 
@@ -102,6 +103,7 @@ export type McpPeer = Peer &
 const DEFAULT_LIST_MS = 60_000
 const DEFAULT_MOST_OWN = 16
 const DEFAULT_IDLE_MS = 600_000
+const NO_LIMITS: CallLimits = {}
 
 /** Makes the peer; starts and sends nothing until it is first used. @throws TypeError for a bad url. */
 export function createMcpPeer(
@@ -125,6 +127,9 @@ class ServerPeer implements McpPeer {
   readonly #deps: McpPeerDeps
   readonly #options: McpPeerOptions
   readonly #world: SendWorld
+  readonly #clientInfo: Uint8Array
+  readonly #may: MayAsk
+  readonly #deadlines = new Deadlines()
   readonly #era: Era
   readonly #instances: Instances
   readonly #listeners = new Set<() => void>()
@@ -144,10 +149,11 @@ class ServerPeer implements McpPeer {
     this.#era = createEra(this.endpoint, deps.clock, deps.verdicts)
     this.#world = {
       peer: this.name,
-      may: mayAsk(config.capabilities ?? {}),
-      clientInfo: encodeJson(deps.clientInfo),
       onOtherRevision: (session, sure) => this.#renew(session, sure),
+      onDropped: () => void (this.#droppedEvents += 1),
     }
+    this.#clientInfo = encodeJson(deps.clientInfo)
+    this.#may = mayAsk(config.capabilities ?? {})
     const { mostOwn: most = DEFAULT_MOST_OWN, idleMs = DEFAULT_IDLE_MS } = options
     const make = (shared: boolean): Instance => createInstance(this.#instanceDeps(shared))
     this.#instances = createInstances(this.name, make, { most, idleMs })
@@ -210,7 +216,7 @@ class ServerPeer implements McpPeer {
   }
 
   async query(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer> {
-    const world = { peer: this.name, clientInfo: this.#world.clientInfo }
+    const world = { peer: this.name, clientInfo: this.#clientInfo }
     const asked = onSession(this.#instances.shared.connection, (session) =>
       askQuery(session, query, world, signal),
     )
@@ -245,13 +251,13 @@ class ServerPeer implements McpPeer {
       peer: this.name,
       openLink: (listener, onStray) => this.#openLink(listener, onStray),
       connect: {
-        clientInfo: this.#world.clientInfo,
+        clientInfo: this.#clientInfo,
         era: this.#era,
         ...(revision === undefined ? {} : { revision }),
         ...(probeMs === undefined ? {} : { probeMs }),
         ...(startMs === undefined ? {} : { startMs }),
       },
-      may: this.#world.may,
+      may: this.#may,
       lock: capabilities,
       offer: this.#options,
       list: (connected) => this.#list(connected),
@@ -279,8 +285,8 @@ class ServerPeer implements McpPeer {
   #list(connected: Connected): Promise<ServerListing> {
     const signal = AbortSignal.timeout(this.#options.listMs ?? DEFAULT_LIST_MS)
     const { digest } = this.#deps
-    const { clientInfo } = this.#world
-    return listServer(connected, { peer: this.name, digest, clientInfo }, signal)
+    const world = { peer: this.name, digest, clientInfo: this.#clientInfo }
+    return listServer(connected, world, signal)
   }
 
   #changed(): void {
@@ -314,76 +320,76 @@ class ServerPeer implements McpPeer {
       const what = `${this.name} is an MCP server, which has no way to ${call.operation}`
       return refused('validation', 'unsupported', what)
     }
-    const { limits } = this.#options
-    const stop = watchStop(exchange, call.deadlineAt - this.#deps.clock.now(), limits)
-    const events = createEventQueue(exchange, () => (this.#droppedEvents += 1))
-    let sent = false
-    const leaves = (facts: WireFacts): void => {
-      sent = true
-      dispatched(facts)
-    }
-    const sending = { call, method, exchange, events, stop, dispatched: leaves, late }
+    const left = call.deadlineAt - this.#deps.clock.now()
+    const stop = new CallStop(exchange, left, this.#options.limits ?? NO_LIMITS, this.#deadlines)
+    const deps = { call, method, exchange, stop, dispatched, late }
+    const sending = new PeerCall(this.#world, deps)
     try {
       return await this.#place(sending)
     } catch (error) {
-      if (error instanceof LinkFailure) {
-        const asked = { peer: this.name, act: isAct(call) }
-        return judgeFailure(error, asked, stop.reason(), stop.limit())
-      }
-      if (error instanceof JsonFault) {
-        // The one that wrote what cannot be read is the caller until bytes left, and the server from then on.
-        if (sent) return unclear(this.name, error.message, isAct(call))
-        return refused('validation', 'bad_arguments', `not sent to ${this.name}: ${error.message}`)
-      }
-      throw error
+      return this.#judge(error, sending)
     } finally {
-      await events.close(stop.signal)
+      const told = sending.end()
+      if (told !== undefined) await told
       stop.release()
     }
   }
 
+  #judge(error: unknown, { act, stop, wasSent }: PeerCall): Outcome {
+    if (error instanceof LinkFailure) {
+      return judgeFailure(error, { peer: this.name, act }, stop.reason(), stop.limit())
+    }
+    if (!(error instanceof JsonFault)) throw error
+    // The one that wrote what cannot be read is the caller until bytes left, and the server from then on.
+    if (wasSent) return unclear(this.name, error.message, act)
+    return refused('validation', 'bad_arguments', `not sent to ${this.name}: ${error.message}`)
+  }
+
   /** On the process or session that serves this principal. */
-  async #place(sending: Sending): Promise<Outcome> {
-    if (await this.#isShared(sending)) return this.#send(this.#instances.shared, sending)
-    const { instance, release } = this.#instances.take(sending.call.principal.id)
+  #place(call: PeerCall): Promise<Outcome> {
+    const shared = this.#isShared(call)
+    if (shared === true) return this.#send(this.#instances.shared, call)
+    return this.#placeOwn(call, shared)
+  }
+
+  async #placeOwn(call: PeerCall, shared: boolean | Promise<boolean>): Promise<Outcome> {
+    if (await shared) return this.#send(this.#instances.shared, call)
+    const { instance, release } = this.#instances.take(call.principal)
     try {
-      return await this.#send(instance, sending)
+      return await this.#send(instance, call)
     } finally {
       release()
     }
   }
 
-  async #isShared({ call, stop }: Sending): Promise<boolean> {
+  #isShared({ call, stop }: PeerCall): boolean | Promise<boolean> {
     if (this.#config.stateless === true || call.principal.id === LOCAL.id) return true
     if (this.#config.server.transport === 'stdio') return false
     // Over HTTP the modern era keeps no state between requests; a session is somebody's.
     const { connection } = this.#instances.shared
-    const { facts } = connection.current() ?? (await abortable(connection.get(), stop.signal))
-    return facts.era === 'modern'
+    const current = connection.current()
+    if (current !== undefined) return current.facts.era === 'modern'
+    return abortable(connection.get(), stop).then(({ facts }) => facts.era === 'modern')
   }
 
-  async #send({ connection, offer }: Instance, sending: Sending): Promise<Outcome> {
+  #send({ connection, offer }: Instance, call: PeerCall): Promise<Outcome> {
+    const { act, stop } = call
+    const send = (session: Session): Promise<Outcome> => this.#sendOn(session, offer, call)
+    return onSession(connection, send, { signal: stop, act })
+  }
+
+  async #sendOn(session: Session, offer: Offer, sending: PeerCall): Promise<Outcome> {
     const { call, stop } = sending
-    let told = false
-    const once: Sending = {
-      ...sending,
-      dispatched: (facts) => {
-        if (!told) sending.dispatched(facts)
-        told = true
-      },
+    const judged = offer.refusal(session, call, stop)
+    const refusal = judged instanceof Promise ? await judged : judged
+    if (refusal !== undefined) return refusal
+    const annotated = offer.paramHeaders(call.route.capability)
+    const outcome = await sendCall(this.#world, session, sending, annotated)
+    if (refusedHeaders(outcome)) {
+      offer.outdate()
+      this.#changed()
     }
-    const send = async (session: Session): Promise<Outcome> => {
-      const refusal = await offer.refusal(session, call, stop.signal)
-      if (refusal !== undefined) return refusal
-      const annotated = offer.paramHeaders(call.route.capability)
-      const outcome = await sendCall(this.#world, session, once, annotated)
-      if (refusedHeaders(outcome)) {
-        offer.outdate()
-        this.#changed()
-      }
-      return outcome
-    }
-    return onSession(connection, send, { signal: stop.signal, act: isAct(call) })
+    return outcome
   }
 }
 

@@ -9,12 +9,13 @@ import type { CallEvent, Exchange } from '../../core/ports/upstream.ts'
 import type { RpcNotification } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
 import { sliceOf } from '../wire/spans.ts'
+import { ONCE, type CancelSignal } from './cancel.ts'
 
 export interface EventQueue {
   /** @returns a promise when the peer should be read no further for this call until it settles. */
   push(notification: RpcNotification, revision: string): Promise<void> | undefined
   /** Waits for what was pushed, at most until the signal; takes nothing more. */
-  close(signal: AbortSignal): Promise<void>
+  close(signal: CancelSignal): Promise<void>
 }
 
 /** From here on a connection that is this call's alone is held back. */
@@ -77,7 +78,7 @@ export function createEventQueue(exchange: Exchange, onDropped: () => void): Eve
         const stopped = new Promise<void>((resolve) => {
           stop = resolve
         })
-        signal.addEventListener('abort', stop, { once: true })
+        signal.addEventListener('abort', stop, ONCE)
         await Promise.race([telling, stopped])
         signal.removeEventListener('abort', stop)
       }

@@ -6,13 +6,14 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { abortable } from './abortable.ts'
+import type { CancelSignal } from './cancel.ts'
 import type { Connection } from './connection.ts'
 import { LinkFailure } from './link.ts'
 import type { Session } from './session.ts'
 
 export interface HealOptions {
   /** Ends the waiting for a connection. */
-  readonly signal?: AbortSignal
+  readonly signal?: CancelSignal
   /** It may have effects. Default false. */
   readonly act?: boolean
 }
@@ -26,7 +27,8 @@ export async function onSession<T>(
   const get = (): Promise<Session> =>
     signal === undefined ? connection.get() : abortable(connection.get(), signal)
   try {
-    return await run(await get())
+    // Nothing is waited for where nothing need be.
+    return await run(connection.current() ?? (await get()))
   } catch (error) {
     if (!(error instanceof LinkFailure) || !mayRepeat(error, act)) throw error
     // The keeper of the connection hears of the end by itself.

@@ -10,25 +10,43 @@ import type { Dispatcher } from 'undici'
 import { LinkFailure } from './link.ts'
 import type { ReadShare } from './read-share.ts'
 
-export interface PostOptions {
+/** Names in lower case and values, in turn: as they go out, with nothing made of them on the way. */
+export type FlatHeaders = readonly string[]
+
+/** What is sent. */
+export interface Sent {
   readonly path: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: FlatHeaders
   readonly body: Uint8Array
   /** Default POST. A GET has no body: leave it empty. */
   readonly method?: 'POST' | 'GET' | 'DELETE'
+}
+
+/** Whose exchange it is. */
+export interface ExchangeOwner {
+  onSend?(): void
+  /** The status came; `streamed` when events follow. */
+  onHead?(status: number, streamed: boolean): void
+  /** One event with data; `message` when it was not named. A returned promise pauses the stream. Left out: a stream is a body. */
+  onEvent?(data: Uint8Array, name: string): void | Promise<void>
+  /** How to go on after a break: the id of the last event, or the pause that the server asks for, milliseconds. */
+  onMark?(mark: StreamMark): void
+  /** It ended. */
+  onAnswer?(answer: PostAnswer): void
+  /** It ended without an answer, by itself or by `abort`. */
+  onFailure?(failure: LinkFailure): void
+}
+
+/** How an answer is read. */
+export interface Reading {
   readonly maxBytes: number
   /** True answers with the status alone, whatever body may follow or stay open. */
   readonly headOnly?: boolean
-  readonly onSend?: () => void
-  /** The status came; `streamed` when events follow. */
-  readonly onHead?: (status: number, streamed: boolean) => void
-  /** One event with data; `message` when it was not named. A returned promise pauses the stream. */
-  readonly onEvent?: (data: Uint8Array, name: string) => void | Promise<void>
-  /** How to go on after a break: the id of the last event, or the pause that the server asks for, milliseconds. */
-  readonly onMark?: (mark: StreamMark) => void
   /** Shared by the streams of one server. */
   readonly share?: ReadShare
 }
+
+export type PostOptions = Sent & Reading & ExchangeOwner
 
 /** One of the two. */
 export interface StreamMark {
@@ -63,14 +81,28 @@ const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 const MAX_ERROR_BYTES = 1024 * 1024
 
 const LINE_FEED = 0x0a
+const NO_BYTES = new Uint8Array(0)
+const NO_HEADERS = {}
 
 /** Longest event id that is given back, characters. */
 const MAX_EVENT_ID = 4096
 
 /** Sends the request. */
 export function post(dispatcher: Dispatcher, options: PostOptions): Post {
-  const exchange = new HttpExchange(options)
-  const { path, headers, body, method = 'POST' } = options
+  return openExchange(dispatcher, options, options, options)
+}
+
+/** As `post`, for an owner of its own. */
+export function openExchange(
+  dispatcher: Dispatcher,
+  sent: Sent,
+  reading: Reading,
+  owner: ExchangeOwner,
+): Post {
+  const exchange = new HttpExchange(reading, owner)
+  const { path, method = 'POST', body } = sent
+  // Nobody changes them.
+  const headers = sent.headers as string[]
   try {
     dispatcher.dispatch(
       { path, method, headers, body: method === 'GET' ? null : body, ...NO_TIMEOUTS },
@@ -84,41 +116,53 @@ export function post(dispatcher: Dispatcher, options: PostOptions): Post {
 }
 
 class HttpExchange implements Dispatcher.DispatchHandler, Post {
-  readonly answer: Promise<PostAnswer>
-  readonly #options: PostOptions
-  readonly #chunks: Uint8Array[] = []
-  #resolve: (answer: PostAnswer) => void = () => {}
-  #reject: (failure: LinkFailure) => void = () => {}
+  readonly #reading: Reading
+  readonly #owner: ExchangeOwner
+  #chunks: Uint8Array[] | undefined
+  #first: Uint8Array | undefined
   #controller: Dispatcher.DispatchController | undefined
   #parser: EventSourceParser | undefined
   /** Made when events come: most answers are one body. */
   #decoder: TextDecoder | undefined
   #status = 0
-  #headers: PostAnswer['headers'] = {}
+  #headers: PostAnswer['headers'] = NO_HEADERS
   #size = 0
   #sent = false
   #done: LinkFailure | true | undefined
-  #waits: Promise<void>[] = []
+  #waits: Promise<void>[] | undefined
+  /** Made for whoever asks for it. */
+  #answer: PromiseWithResolvers<PostAnswer> | undefined
+  #ended: PostAnswer | LinkFailure | undefined
 
-  constructor(options: PostOptions) {
-    this.#options = options
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    // Whoever aborts may no longer be waiting.
-    this.answer.catch(() => {})
+  constructor(reading: Reading, owner: ExchangeOwner) {
+    this.#reading = reading
+    this.#owner = owner
   }
 
-  sent = (): boolean => this.#sent
+  get answer(): Promise<PostAnswer> {
+    if (this.#answer === undefined) {
+      this.#answer = Promise.withResolvers()
+      // Whoever aborts may no longer be waiting.
+      this.#answer.promise.catch(() => {})
+      if (this.#ended instanceof LinkFailure) this.#answer.reject(this.#ended)
+      else if (this.#ended !== undefined) this.#answer.resolve(this.#ended)
+    }
+    return this.#answer.promise
+  }
 
-  headers = (): PostAnswer['headers'] => this.#headers
+  sent(): boolean {
+    return this.#sent
+  }
+
+  headers(): PostAnswer['headers'] {
+    return this.#headers
+  }
 
   abort(failure: LinkFailure): void {
     if (this.#done !== undefined) return
     this.#done = failure
     this.#controller?.abort(failure)
-    this.#reject(failure)
+    this.#fail(failure)
   }
 
   release(): void {
@@ -134,7 +178,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
       controller.abort(this.#done)
       return
     }
-    if (!this.#sent) this.#options.onSend?.()
+    if (!this.#sent) this.#owner.onSend?.()
     this.#sent = true
   }
 
@@ -146,13 +190,12 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     if (status < 200) return
     this.#status = status
     this.#headers = headers
-    const type = String(headers['content-type'] ?? '')
-    if (status < 300 && this.#options.onEvent && /^\s*text\/event-stream\b/i.test(type)) {
-      this.#parser = this.#createParser(this.#options.onEvent)
+    if (status < 300 && isStream(headers) && this.#owner.onEvent !== undefined) {
+      this.#parser = this.#createParser()
     }
-    if (this.#done === undefined) this.#options.onHead?.(status, this.#parser !== undefined)
-    if (this.#options.headOnly === true) {
-      this.#resolve({ status, headers, streamed: false, body: new Uint8Array(0) })
+    if (this.#done === undefined) this.#owner.onHead?.(status, this.#parser !== undefined)
+    if (this.#reading.headOnly === true) {
+      this.#answerWith({ status, headers, streamed: false, body: NO_BYTES })
       this.release()
     }
   }
@@ -162,30 +205,30 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     if (this.#parser === undefined) return this.#collect(chunk)
     const since = performance.now()
     this.#feed(this.#parser, chunk, true)
+    const { maxBytes, share } = this.#reading
     this.#size += chunk.length
     // A piece of a long line costs next to nothing, and is what a large answer comes in.
-    const inLine = this.#size <= this.#options.maxBytes && !chunk.includes(LINE_FEED)
-    const ms = inLine ? 0 : this.#options.share?.spend(this.#size, performance.now() - since)
-    if (ms !== undefined && ms > 0) this.#waits.push(delay(ms, undefined, { ref: false }))
-    if (this.#waits.length === 0) return
+    const inLine = this.#size <= maxBytes && !chunk.includes(LINE_FEED)
+    const ms = inLine ? 0 : share?.spend(this.#size, performance.now() - since)
+    if (ms !== undefined && ms > 0) this.#wait(delay(ms, undefined, { ref: false }))
+    if (this.#waits === undefined) return
     const waits = this.#waits
-    this.#waits = []
+    this.#waits = undefined
     controller.pause()
     void Promise.allSettled(waits).then(() => controller.resume())
   }
 
   onResponseEnd(): void {
     if (this.#parser !== undefined && this.#done === undefined) {
-      this.#feed(this.#parser, new Uint8Array(0), false)
+      this.#feed(this.#parser, NO_BYTES, false)
     }
     if (this.#done !== undefined) return
     this.#done = true
-    const [only] = this.#chunks
-    this.#resolve({
+    this.#answerWith({
       status: this.#status,
       headers: this.#headers,
       streamed: this.#parser !== undefined,
-      body: only !== undefined && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks),
+      body: this.#chunks === undefined ? (this.#first ?? NO_BYTES) : Buffer.concat(this.#chunks),
     })
   }
 
@@ -198,14 +241,33 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
         })
       : new LinkFailure('unreachable', false, `cannot connect: ${connectReason(cause)}`, { cause })
     this.#done = failure
-    this.#reject(failure)
+    this.#fail(failure)
+  }
+
+  #answerWith(answer: PostAnswer): void {
+    this.#ended = answer
+    this.#answer?.resolve(answer)
+    this.#owner.onAnswer?.(answer)
+  }
+
+  #fail(failure: LinkFailure): void {
+    this.#ended = failure
+    this.#answer?.reject(failure)
+    this.#owner.onFailure?.(failure)
+  }
+
+  #wait(until: Promise<void>): void {
+    this.#waits ??= []
+    this.#waits.push(until)
   }
 
   #collect(chunk: Buffer): void {
     this.#size += chunk.length
-    const limit = this.#status < 300 ? this.#options.maxBytes : MAX_ERROR_BYTES
-    if (this.#size <= limit) this.#chunks.push(chunk)
-    else this.#tooLarge(limit)
+    const limit = this.#status < 300 ? this.#reading.maxBytes : MAX_ERROR_BYTES
+    if (this.#size > limit) return this.#tooLarge(limit)
+    if (this.#first === undefined) this.#first = chunk
+    else if (this.#chunks === undefined) this.#chunks = [this.#first, chunk]
+    else this.#chunks.push(chunk)
   }
 
   #tooLarge(limit: number): void {
@@ -226,27 +288,35 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
   /** It goes out again in a header: what does not fit into one cannot be resumed from. */
   #mark(id: string): void {
     if (id.length > MAX_EVENT_ID || !/^[\x20-\x7e]*$/.test(id)) return
-    this.#options.onMark?.({ lastEventId: id })
+    this.#owner.onMark?.({ lastEventId: id })
   }
 
-  #createParser(onEvent: NonNullable<PostOptions['onEvent']>): EventSourceParser {
+  #createParser(): EventSourceParser {
+    const { maxBytes } = this.#reading
     return createParser({
-      maxBufferSize: this.#options.maxBytes,
-      onRetry: (retryMs) => this.#options.onMark?.({ retryMs }),
+      maxBufferSize: maxBytes,
+      onRetry: (retryMs) => this.#owner.onMark?.({ retryMs }),
       onId: (id) => this.#mark(id),
       onEvent: ({ event, data }) => {
         // An empty event only primes the stream (2025-11-25).
         if (this.#done !== undefined || data === '') return
         // The parser bounds only what it keeps between chunks.
-        if (data.length > this.#options.maxBytes) return this.#tooLarge(this.#options.maxBytes)
-        const wait = onEvent(new TextEncoder().encode(data), event ?? 'message')
-        if (wait !== undefined) this.#waits.push(wait)
+        if (data.length > maxBytes) return this.#tooLarge(maxBytes)
+        const wait = this.#owner.onEvent?.(Buffer.from(data, 'utf8'), event ?? 'message')
+        if (wait !== undefined) this.#wait(wait)
       },
       onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded') this.#tooLarge(this.#options.maxBytes)
+        if (error.type === 'max-buffer-size-exceeded') this.#tooLarge(maxBytes)
       },
     })
   }
+}
+
+function isStream(headers: PostAnswer['headers']): boolean {
+  const type = headers['content-type']
+  // What most answers are needs no search.
+  if (type === undefined || type === 'application/json') return false
+  return /^\s*text\/event-stream\b/i.test(String(type))
 }
 
 function connectReason(error: Error): string {

@@ -15,12 +15,13 @@ import {
   type RpcRequest,
   type RpcResult,
 } from '../wire/json-rpc.ts'
+import type { Place } from '../wire/in-flight.ts'
 import { MODERN_NOTIFICATIONS } from '../wire/rev-2026-07-28.ts'
 import { brokenAnswerId } from './broken-answer.ts'
 import type { Incoming, Reply } from './incoming.ts'
 import { LinkFailure, type AnswerRequest, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
-import { Pending } from './pending.ts'
+import { Pending, type Open } from './pending.ts'
 
 export interface InboxDeps {
   readonly listener: LinkListener
@@ -47,6 +48,15 @@ export interface OpenRequest {
 
 export interface Inbox {
   open(request: LinkRequest): OpenRequest
+  /** As `open`, for one that keeps its own state. */
+  enter(open: Open): Place<Open>
+  /** It was answered in a way that it knows itself. @returns false when it had ended before. */
+  leave(place: Place<Open>): boolean
+  /** One message of the stream or body of this request. What comes once it has ended is nobody's. @returns as `OpenRequest.take`. */
+  takeOwn(request: LinkRequest, message: RpcMessage, bytes?: Uint8Array): Promise<void> | undefined
+  takeLate(message: RpcMessage): void
+  /** Ends the request with this id. Does nothing when it has ended. */
+  fail(id: number, failure: LinkFailure): void
   /** One message of a stream that belongs to no request, and is held back for none. */
   takeStray(data: Uint8Array): void
   /** Ends all that are open. */
@@ -72,31 +82,20 @@ class LinkInbox implements Inbox {
   }
 
   open(request: LinkRequest): OpenRequest {
-    let settled = false
-    const settle = (): void => {
-      settled = true
-    }
-    const answered = this.#pending.add(request)
-    // Whoever waited may have been answered otherwise meanwhile.
-    answered.then(settle, settle)
-    return {
-      request,
-      answered,
-      isSettled: () => settled,
-      take: (message, bytes) => {
-        // The answer ends the stream: nothing after it belongs to this call.
-        if (settled) return this.#takeLate(message)
-        const wait = this.#takeOwn(message, bytes, request)
-        if (wait !== 'settled') return wait
-        settled = true
-        return undefined
-      },
-      fail: (failure) => {
-        settled = true
-        if (failure.reason === 'aborted') this.#pending.abort(request.id, failure)
-        else this.#pending.fail(request.id, failure)
-      },
-    }
+    return new Opened(this, request)
+  }
+
+  enter(open: Open): Place<Open> {
+    return this.#pending.enter(open)
+  }
+
+  leave(place: Place<Open>): boolean {
+    return this.#pending.leave(place)
+  }
+
+  fail(id: number, failure: LinkFailure): void {
+    if (failure.reason === 'aborted') this.#pending.abort(id, failure)
+    else this.#pending.fail(id, failure)
   }
 
   takeStray(data: Uint8Array): void {
@@ -126,15 +125,16 @@ class LinkInbox implements Inbox {
     return { ...this.#pending.counts, noise: this.#noise, noiseSample: [...this.#noiseSample] }
   }
 
-  #takeOwn(
-    message: RpcMessage,
-    bytes: Uint8Array | undefined,
+  takeOwn(
     request: LinkRequest,
-  ): Promise<void> | 'settled' | undefined {
+    message: RpcMessage,
+    bytes?: Uint8Array,
+  ): Promise<void> | undefined {
     switch (message.kind) {
       case 'result':
       case 'error':
-        return this.#takeAnswer(message, request) ? 'settled' : undefined
+        this.#takeAnswer(message, request)
+        return undefined
       case 'notification':
         if (!isOfRequest(message)) return this.#tell(message)
         return request.onNotification?.(message) ?? undefined
@@ -144,9 +144,13 @@ class LinkInbox implements Inbox {
       case 'fault':
         if (this.#refuse(message)) return undefined
         if (idOfFault(message, bytes) !== String(request.id)) this.#addNoise(message.message)
-        else if (this.#takeFault(message, bytes)) return 'settled'
+        else this.#takeFault(message, bytes)
         return undefined
     }
+  }
+
+  takeLate(message: RpcMessage): void {
+    if (message.kind === 'result' || message.kind === 'error') this.#pending.answer(message)
   }
 
   /** Whoever sent a broken request waits for an answer. @returns whether it is one. */
@@ -157,28 +161,19 @@ class LinkInbox implements Inbox {
     return true
   }
 
-  /** A broken answer to something we asked ends that; everything else is noise. @returns whether it did. */
-  #takeFault(fault: RpcFault, bytes: Uint8Array | undefined): boolean {
+  /** A broken answer to something we asked ends that; everything else is noise. */
+  #takeFault(fault: RpcFault, bytes: Uint8Array | undefined): void {
     const { message } = fault
     const id = idOfFault(fault, bytes)
     const failure = new LinkFailure('unreadable', true, `the answer is broken: ${message}`)
-    if (id !== undefined && this.#pending.fail(Number(id), failure)) return true
-    this.#addNoise(message)
-    return false
+    if (id === undefined || !this.#pending.fail(Number(id), failure)) this.#addNoise(message)
   }
 
-  #takeLate(message: RpcMessage): undefined {
-    if (message.kind === 'result' || message.kind === 'error') this.#pending.answer(message)
-  }
-
-  #takeAnswer(message: RpcResult | RpcError, request: LinkRequest): boolean {
-    if (message.id === undefined) {
-      // The only request here is ours: an error without an id can only answer it.
-      return this.#pending.answer({ ...message, id: createId(request.id) })
-    }
-    if (message.id.value === String(request.id)) return this.#pending.answer(message)
-    this.#pending.addStray()
-    return false
+  #takeAnswer(message: RpcResult | RpcError, request: LinkRequest): void {
+    // The only request here is ours: an error without an id can only answer it.
+    if (message.id === undefined) this.#pending.answer({ ...message, id: createId(request.id) })
+    else if (message.id.value === String(request.id)) this.#pending.answer(message)
+    else this.#pending.addStray()
   }
 
   #tell(notification: RpcNotification): undefined {
@@ -208,6 +203,49 @@ class LinkInbox implements Inbox {
   #addNoise(what: string): void {
     this.#noise += 1
     if (this.#noiseSample.length < NOISE_SAMPLES) this.#noiseSample.push(what)
+  }
+}
+
+/** One whose answer is a promise. */
+class Opened implements OpenRequest, Open {
+  readonly request: LinkRequest
+  readonly answered: Promise<RpcResult | RpcError>
+  readonly #inbox: Inbox
+  readonly #answer = Promise.withResolvers<RpcResult | RpcError>()
+  #settled = false
+
+  constructor(inbox: Inbox, request: LinkRequest) {
+    this.#inbox = inbox
+    this.request = request
+    this.answered = this.#answer.promise
+    // Whoever waited may have been answered otherwise meanwhile.
+    this.answered.catch(() => {})
+    inbox.enter(this)
+  }
+
+  resolve(answer: RpcResult | RpcError): void {
+    this.#settled = true
+    this.#answer.resolve(answer)
+  }
+
+  reject(failure: LinkFailure): void {
+    this.#settled = true
+    this.#answer.reject(failure)
+  }
+
+  isSettled(): boolean {
+    return this.#settled
+  }
+
+  take(message: RpcMessage, bytes?: Uint8Array): Promise<void> | undefined {
+    // The answer ends the stream: nothing after it belongs to this call.
+    if (!this.#settled) return this.#inbox.takeOwn(this.request, message, bytes)
+    this.#inbox.takeLate(message)
+    return undefined
+  }
+
+  fail(failure: LinkFailure): void {
+    this.#inbox.fail(this.request.id, failure)
   }
 }
 

@@ -8,27 +8,21 @@
  * @source MCP 2026-07-28 and 2025-11-25, transports, Streamable HTTP; RFC 9110, 15.
  */
 import { Pool, type Dispatcher } from 'undici'
-import {
-  createId,
-  encodeNotification,
-  encodeRequest,
-  parseMessage,
-  type RpcError,
-  type RpcResult,
-} from '../wire/json-rpc.ts'
+import { encodeNotification, type RpcError, type RpcResult } from '../wire/json-rpc.ts'
 import { encodeJson } from '../wire/spans.ts'
+import { abortSignalOf, type CancelSignal } from './cancel.ts'
 import { openGetStream, type GetStream } from './get-stream.ts'
-import { post, type Post, type PostAnswer, type PostOptions } from './http-exchange.ts'
+import { post, type Post, type PostAnswer } from './http-exchange.ts'
 import {
   configuredHeaders,
   messageHeaders,
-  requestHeaders,
+  RequestHeaders,
   sessionOf,
   streamHeaders,
   type HttpEndpoint,
-  type InForce,
 } from './http-headers.ts'
-import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
+import { createInbox, type Inbox } from './http-inbox.ts'
+import { requestOver, type RequestLink } from './http-request.ts'
 import {
   saysSessionLost,
   sessionLost,
@@ -40,7 +34,6 @@ import { createIncoming } from './incoming.ts'
 import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkOptions, LinkRequest } from './link.ts'
 import { createReadShare } from './read-share.ts'
-import { isBreak, resumeStream, type Marks } from './resume-stream.ts'
 
 export interface HttpOptions extends LinkOptions {
   /** Default: a pool of our own to the origin. */
@@ -50,9 +43,6 @@ export interface HttpOptions extends LinkOptions {
   /** How long a server of 2024-11-05 may take to take a message that is no request, milliseconds. Default 30000. */
   readonly takeMs?: number
 }
-
-/** One exchange that carries an answer. */
-type Carried = Pick<PostOptions, 'path' | 'headers' | 'body' | 'method' | 'onSend'>
 
 const NOTIFY_TIMEOUT_MS = 10_000
 const DEFAULT_DOUBT_AFTER_MS = 30_000
@@ -75,7 +65,7 @@ class HttpLink implements Link {
   readonly transport = 'http'
   readonly ended: Promise<LinkFailure>
   readonly #origin: string
-  readonly #configured: Readonly<Record<string, string>>
+  readonly #headers: RequestHeaders
   readonly #dispatcher: Dispatcher
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
@@ -83,6 +73,8 @@ class HttpLink implements Link {
   readonly #incoming = createIncoming()
   readonly #share = createReadShare(() => performance.now())
   readonly #inbox: Inbox
+  /** What its requests see of it. */
+  readonly #ofRequests: RequestLink
   #path: string
   #session: string | undefined
   #agreement: Agreement | undefined
@@ -97,7 +89,7 @@ class HttpLink implements Link {
     const url = new URL(endpoint.url)
     this.#origin = url.origin
     this.#path = url.pathname + url.search
-    this.#configured = configuredHeaders(endpoint)
+    this.#headers = new RequestHeaders(configuredHeaders(endpoint))
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
     this.#doubtAfterMs = options.doubtAfterMs ?? DEFAULT_DOUBT_AFTER_MS
     this.#ownsDispatcher = options.dispatcher === undefined
@@ -109,6 +101,7 @@ class HttpLink implements Link {
       onStray: options.onStray,
       isModern: () => this.#agreement?.era === 'modern',
     })
+    this.#ofRequests = this.#forRequests()
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -121,6 +114,7 @@ class HttpLink implements Link {
 
   agree(agreement: Agreement): void {
     this.#agreement = agreement
+    this.#headers.put(agreement.revision, this.#session)
   }
 
   hear(onGap: () => void, expected = false): void {
@@ -129,7 +123,10 @@ class HttpLink implements Link {
     this.#stream ??= openGetStream({
       open: ({ lastEventId, onHead, onMark }) =>
         post(this.#dispatcher, {
-          ...this.#get(lastEventId),
+          path: this.#path,
+          method: 'GET',
+          headers: streamHeaders(this.#headers.inForce, lastEventId),
+          body: new Uint8Array(0),
           maxBytes: this.#maxBytes,
           share: this.#share,
           onHead,
@@ -146,31 +143,11 @@ class HttpLink implements Link {
     return this.#stream?.isOpen() === true
   }
 
-  async request(request: LinkRequest): Promise<RpcResult | RpcError> {
-    this.#checkUsable()
-    if (request.signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
-    if (!request.followRedirect && this.#doubtsSession()) await this.#askForSession(request.signal)
-    const body = encodeRequest(createId(request.id), request.method, request.params)
-    let sent = false
-    const onSend = (): void => {
-      if (!sent) request.onSend?.()
-      sent = true
-    }
-    const open = this.#inbox.open(request)
-    const abort = (): void => this.#abort(open, sent)
-    request.signal.addEventListener('abort', abort, { once: true })
-    try {
-      let answer = await this.#post(open, body, onSend)
-      if (!('kind' in answer) && request.followRedirect && this.#follow(answer)) {
-        answer = await this.#post(open, body, onSend)
-      }
-      if (!('kind' in answer)) throw this.#judge(answer)
-      this.#noticeLostSession(answer)
-      return answer
-    } finally {
-      request.signal.removeEventListener('abort', abort)
-      if (!open.isSettled()) open.fail(new LinkFailure('aborted', sent, 'nobody waits for it'))
-    }
+  request(request: LinkRequest): Promise<RpcResult | RpcError> {
+    const problem = this.#problemOf(request.signal)
+    if (problem !== undefined) return Promise.reject(problem)
+    if (!request.followRedirect && this.#doubtsSession()) return this.#requestInDoubt(request)
+    return requestOver(this.#ofRequests, request)
   }
 
   async notify(method: string, params?: Uint8Array): Promise<void> {
@@ -199,10 +176,53 @@ class HttpLink implements Link {
     else await this.#dispatcher.destroy()
   }
 
-  #checkUsable(): void {
+  /** Why nothing is sent. */
+  #problemOf(signal: CancelSignal): LinkFailure | undefined {
     const over = this.#over
-    if (over === undefined) return
-    throw new LinkFailure(over.reason, false, over.message, { sessionLost: over.sessionLost })
+    if (over !== undefined) {
+      const { reason, message, sessionLost: isLost } = over
+      return new LinkFailure(reason, false, message, { sessionLost: isLost })
+    }
+    if (!signal.aborted) return undefined
+    return new LinkFailure('aborted', false, 'canceled before sending')
+  }
+
+  #forRequests(): RequestLink {
+    return {
+      dispatcher: this.#dispatcher,
+      inbox: this.#inbox,
+      reading: { maxBytes: this.#maxBytes, share: this.#share },
+      path: () => this.#path,
+      headersOf: (request) => this.#headers.of(request),
+      streamHeaders: (lastEventId) => streamHeaders(this.#headers.inForce, lastEventId),
+      isLegacy: () => this.#agreement?.era === 'legacy',
+      isAgreed: () => this.#agreement !== undefined,
+      heard: ({ method }, headers) => {
+        if (method === 'initialize') this.#begin(sessionOf(headers))
+        this.#lastHeardAt = performance.now()
+      },
+      noticeLostSession: (answer) => this.#noticeLostSession(answer),
+      refuseLostSession: (answer, messages) => {
+        if (this.#session === undefined || answer.status < 400) return
+        if (!saysSessionLost(answer, messages)) return
+        this.#finish(sessionLost())
+        // It may have run all the same: servers are known to find out afterwards.
+        throw sessionLostBy(answer.status)
+      },
+      follow: (answer) => this.#follow(answer),
+      judge: (answer) => this.#judge(answer),
+      cancel: ({ id }) => {
+        const params = encodeJson({ requestId: id })
+        this.notify('notifications/cancelled', params).catch(() => {})
+      },
+      mayHearOut: () => this.#lateHearings < LATE.most,
+      hearOut: (exchange) => void this.#hearOut(exchange),
+    }
+  }
+
+  #begin(session: string | undefined): void {
+    this.#session = session
+    this.#headers.put(this.#agreement?.revision, session)
   }
 
   /** What is sent on a session that the server lost may have run all the same: better to know before. */
@@ -214,106 +234,30 @@ class HttpLink implements Link {
     return performance.now() - this.#lastHeardAt > after
   }
 
-  /** @throws LinkFailure unsent, when the session is lost. */
-  async #askForSession(signal: AbortSignal): Promise<void> {
+  async #requestInDoubt(request: LinkRequest): Promise<RpcResult | RpcError> {
+    const { signal } = request
     const ping = this.request({
       id: this.nextId(),
       method: 'ping',
       params: encodeJson({}),
       followRedirect: true,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DOUBT_MS)]),
+      signal: AbortSignal.any([abortSignalOf(signal), AbortSignal.timeout(DOUBT_MS)]),
     })
     // Whatever else it says or does not say, the call will show.
     await ping.catch(() => {})
     if (signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
-    this.#checkUsable()
+    const problem = this.#problemOf(signal)
+    if (problem !== undefined) throw problem
+    return requestOver(this.#ofRequests, request)
   }
 
-  /** @returns the JSON-RPC answer, or the HTTP answer when there was none in it. */
-  async #post(
-    open: OpenRequest,
-    body: Uint8Array,
-    onSend: () => void,
-  ): Promise<RpcResult | RpcError | PostAnswer> {
-    const marks: Marks = {}
-    try {
-      const answer = await this.#carry(
-        open,
-        { path: this.#path, headers: requestHeaders(this.#inForce(), open.request), body, onSend },
-        marks,
-      )
-      if ('kind' in answer) return answer
-      if (!answer.streamed) return this.#readBody(answer, open)
-      if (open.isSettled()) return await open.answered
-      throw new LinkFailure('broken', true, 'the event stream ended before an answer came')
-    } catch (error) {
-      if (!isBreak(error) || !this.#mayResume(marks)) throw error
-      return await resumeStream(open, marks, error, (get) =>
-        this.#carry(open, this.#get(get.lastEventId), marks),
-      )
-    }
-  }
-
-  /** Event ids mean something in the session revisions only. */
-  #mayResume({ lastEventId }: Marks): boolean {
-    return this.#agreement?.era === 'legacy' && lastEventId !== undefined
-  }
-
-  /** One HTTP exchange on which the answer may come. @param marks where in the stream it stands. */
-  async #carry(
-    open: OpenRequest,
-    options: Carried,
-    marks: Marks,
-  ): Promise<RpcResult | RpcError | PostAnswer> {
-    const sending = post(this.#dispatcher, {
-      maxBytes: this.#maxBytes,
-      share: this.#share,
-      onMark: (mark) => Object.assign(marks, mark),
-      onEvent: (data, name) => this.#takeEvent(open, data, name),
-      ...options,
-    })
-    try {
-      const answer = await Promise.race([sending.answer, open.answered])
-      if (open.request.method === 'initialize') this.#session = sessionOf(sending.headers())
-      this.#lastHeardAt = performance.now()
-      sending.release()
-      return answer
-    } catch (error) {
-      if (!(error instanceof LinkFailure)) throw error
-      if (!this.#mayAnswerLate(open.request, error)) sending.abort(error)
-      else void this.#hearOut(sending)
-      throw error
-    }
-  }
-
-  #takeEvent(open: OpenRequest, data: Uint8Array, name: string): Promise<void> | undefined {
-    if (name === 'message') {
-      const [first = data, ...rest] = splitBatch(data)
-      const wait = open.take(parseMessage(first), first)
-      // Batches were of 2025-03-26 alone.
-      for (const one of rest) void open.take(parseMessage(one))
-      return wait
-    }
-    if (name !== 'endpoint' || this.#agreement !== undefined) return undefined
-    // It takes a POST for the GET that opens the stream of 2024-11-05.
-    const what = 'the server answered with the event stream of 2024-11-05'
-    open.fail(new LinkFailure('refused', true, what, { status: 405 }))
-    return undefined
-  }
-
-  /** In session revisions a disconnect is no cancel, and a cancel no end. */
-  #mayAnswerLate({ onLate }: LinkRequest, { reason, sent }: LinkFailure): boolean {
-    const isCanceled = reason === 'aborted' && sent && this.#agreement?.era === 'legacy'
-    return isCanceled && onLate !== undefined && this.#lateHearings < LATE.most
-  }
-
-  async #hearOut(sending: Post): Promise<void> {
+  async #hearOut(exchange: Post): Promise<void> {
     this.#lateHearings += 1
     const enough = new LinkFailure('aborted', true, 'no late answer came')
-    const timer = setTimeout(() => sending.abort(enough), LATE.ms)
+    const timer = setTimeout(() => exchange.abort(enough), LATE.ms)
     timer.unref()
     try {
-      const { streamed, body } = await sending.answer
+      const { streamed, body } = await exchange.answer
       if (!streamed && body.length > 0)
         for (const one of splitBatch(body)) this.#inbox.takeStray(one)
     } catch (error) {
@@ -322,49 +266,6 @@ class HttpLink implements Link {
       clearTimeout(timer)
       this.#lateHearings -= 1
     }
-  }
-
-  #get(lastEventId: string | undefined): Carried {
-    return {
-      path: this.#path,
-      method: 'GET',
-      headers: streamHeaders(this.#inForce(), lastEventId),
-      body: new Uint8Array(0),
-    }
-  }
-
-  #abort(open: OpenRequest, sent: boolean): void {
-    if (open.isSettled()) return
-    // Modern: closing the stream is the cancel. Session revisions: a disconnect is none, so say it.
-    if (sent && this.#agreement?.era === 'legacy') {
-      const params = encodeJson({ requestId: open.request.id })
-      this.notify('notifications/cancelled', params).catch(() => {})
-    }
-    const when = sent ? 'after sending' : 'before sending'
-    open.fail(new LinkFailure('aborted', sent, `canceled ${when}`))
-  }
-
-  /** A whole body: one message, or (2025-03-26) several in an array. */
-  async #readBody(
-    answer: PostAnswer,
-    open: OpenRequest,
-  ): Promise<RpcResult | RpcError | PostAnswer> {
-    const { status, body } = answer
-    if (status === 401 || status === 403) return answer
-    const messages = body.length === 0 ? [] : splitBatch(body).map((bytes) => parseMessage(bytes))
-    if (this.#session !== undefined && status >= 400 && saysSessionLost(answer, messages)) {
-      this.#finish(sessionLost())
-      // It may have run all the same: servers are known to find out afterwards.
-      throw sessionLostBy(status)
-    }
-    for (const message of messages) {
-      void open.take(message)
-      if (open.isSettled()) return await open.answered
-    }
-    if (status >= 300 || body.length === 0) return answer
-    const fault = messages.find((message) => message.kind === 'fault')
-    const what = fault?.kind === 'fault' ? fault.message : 'a message that answers nothing'
-    throw new LinkFailure('unreadable', true, `the answer is ${what}`)
   }
 
   /** An error in words, with a status that says nothing: it stands as the answer, the next call begins a new session. */
@@ -376,7 +277,7 @@ class HttpLink implements Link {
   async #send(body: Uint8Array, method: 'POST' | 'DELETE' = 'POST'): Promise<PostAnswer> {
     const sending = post(this.#dispatcher, {
       path: this.#path,
-      headers: messageHeaders(this.#inForce()),
+      headers: messageHeaders(this.#headers.inForce),
       body,
       method,
       maxBytes: this.#maxBytes,
@@ -389,14 +290,6 @@ class HttpLink implements Link {
       return await sending.answer
     } finally {
       clearTimeout(timer)
-    }
-  }
-
-  #inForce(): InForce {
-    return {
-      configured: this.#configured,
-      revision: this.#agreement?.revision,
-      session: this.#session,
     }
   }
 

@@ -14,6 +14,7 @@ import { createNotices, type Notices } from './notices.ts'
 import { discover } from './probe.ts'
 import { createOffer, type Offer, type OfferOptions } from './offer.ts'
 import { createSession, type Session } from './session.ts'
+import type { TermsOptions } from './terms.ts'
 
 export interface InstanceDeps {
   readonly peer: string
@@ -105,7 +106,7 @@ async function open(deps: InstanceDeps, notices: Notices, signal: AbortSignal): 
   const listener: LinkListener = (notification) => {
     if (!notices.take(notification)) deps.onMessage(notification)
   }
-  let declared: Session['declared'] = {}
+  let declared: TermsOptions['declared'] = {}
   const connected = await connect(
     () => deps.openLink(listener, asks.onStray),
     {
@@ -122,7 +123,8 @@ async function open(deps: InstanceDeps, notices: Notices, signal: AbortSignal): 
     throw drifted(drift)
   }
   notices.attach(connected)
-  return createSession(connected, asks, facts.era === 'modern' ? {} : declared)
+  const { clientInfo } = deps.connect
+  return createSession(connected, asks, { may: deps.may, clientInfo, declared })
 }
 
 /** A modern server may declare something else from one request to the next; a session declares once. */

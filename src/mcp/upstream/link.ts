@@ -4,7 +4,15 @@
  * A link knows JSON-RPC and its transport. What a method means, and which outcome a broken link is,
  * its users decide; a link only says whether bytes may have left.
  */
-import type { RpcError, RpcNotification, RpcRequest, RpcResult } from '../wire/json-rpc.ts'
+import {
+  createId,
+  encodeRequest,
+  type RpcError,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResult,
+} from '../wire/json-rpc.ts'
+import type { CancelSignal } from './cancel.ts'
 
 /** What the two sides agreed on; set once the era is known. */
 export interface Agreement {
@@ -17,17 +25,19 @@ export interface LinkRequest {
   readonly id: number
   readonly method: string
   /** The complete params object. */
-  readonly params: Uint8Array
+  readonly params?: Uint8Array
+  /** The whole message, where it was made at once; `params` are left out then. */
+  readonly message?: Uint8Array
   /** Value of `Mcp-Name`, where the method has one. HTTP only. */
   readonly name?: string
   /** `Mcp-Param-*` headers. HTTP only. */
-  readonly paramHeaders?: Readonly<Record<string, string>>
+  readonly paramHeaders?: Readonly<Record<string, string>> | undefined
   /** Revision to speak before there is an agreement: the probe's. */
   readonly revision?: string
   /** Housekeeping may be sent again to where 307 or 308 points within the origin, once; a call never is. HTTP only. */
   readonly followRedirect: boolean
   /** Aborting cancels the request in the link's own form and rejects it. */
-  readonly signal: AbortSignal
+  readonly signal: CancelSignal
   /** Called once, just before bytes may leave. */
   readonly onSend?: () => void
   /**
@@ -38,9 +48,14 @@ export interface LinkRequest {
   /** Whose it is: of several of one principal the most recent gets the logs that name none. Left out: nobody's. */
   readonly caller?: { readonly principal: string; readonly wantsLogs: boolean }
   /** Answers requests of the server that came within this one: on its event stream. On stdio nothing tells whose they are. */
-  readonly onRequest?: AnswerRequest
+  readonly onRequest?: AnswerRequest | undefined
   /** Told of the answer that came after this request was aborted. Links that close what they abort never hear one. */
-  readonly onLate?: (answer: RpcResult | RpcError) => void
+  readonly onLate?: ((answer: RpcResult | RpcError) => void) | undefined
+}
+
+/** The bytes of its message. */
+export function messageOf({ message, id, method, params }: LinkRequest): Uint8Array {
+  return message ?? encodeRequest(createId(id), method, params)
 }
 
 /**

@@ -13,6 +13,7 @@ import { refused, type Failed } from '../../core/words/outcome.ts'
 import { linkedFingerprint, type Route } from '../../core/words/route.ts'
 import type { ParamHeader } from '../wire/headers.ts'
 import { abortable } from './abortable.ts'
+import type { CancelSignal } from './cancel.ts'
 import type { Connected } from './connect.ts'
 import { LinkFailure } from './link.ts'
 import type { ServerListing } from './list.ts'
@@ -49,7 +50,7 @@ export interface Offer {
   /** What is offered now; one made for a call is handed out once before the server is asked again. @throws LinkFailure */
   listing(connected: Connected): Promise<Offered>
   /**
-   * Whether the call may go out on this connection. Waits until that is known.
+   * Whether the call may go out on this connection. A promise where that is not known yet.
    *
    * @returns the refusal; nothing was sent.
    * @throws LinkFailure unsent, when the connection or the caller's patience ended meanwhile.
@@ -57,8 +58,8 @@ export interface Offer {
   refusal(
     connected: Connected,
     call: OutboundCall,
-    signal: AbortSignal,
-  ): Promise<Failed | undefined>
+    signal: CancelSignal,
+  ): Promise<Failed | undefined> | Failed | undefined
   /** The server said that a list changed. */
   outdate(): void
   paramHeaders(tool: string): readonly ParamHeader[] | undefined
@@ -122,15 +123,26 @@ class KeptOffer implements Offer {
     return this.#kept?.listing.paramHeaders.get(tool)
   }
 
-  async refusal(
+  refusal(
     connected: Connected,
     call: OutboundCall,
-    signal: AbortSignal,
-  ): Promise<Failed | undefined> {
+    signal: CancelSignal,
+  ): Promise<Failed | undefined> | Failed | undefined {
     if (!standsOnDefinition(call.route)) return undefined
+    const fresh = this.#fresh(connected)
+    return fresh === undefined
+      ? this.#refusalAnew(connected, call, signal)
+      : judgeRoute(call.route, fresh)
+  }
+
+  async #refusalAnew(
+    connected: Connected,
+    call: OutboundCall,
+    signal: CancelSignal,
+  ): Promise<Failed | undefined> {
     let kept: Kept
     try {
-      kept = this.#fresh(connected) ?? (await this.#renewed(connected, call, signal))
+      kept = await this.#renewed(connected, call, signal)
     } catch (error) {
       return this.#unlisted(error, signal)
     }
@@ -146,7 +158,7 @@ class KeptOffer implements Offer {
   }
 
   /** What a call goes by when no list is current. */
-  async #renewed(connected: Connected, call: OutboundCall, signal: AbortSignal): Promise<Kept> {
+  async #renewed(connected: Connected, call: OutboundCall, signal: CancelSignal): Promise<Kept> {
     const { monotonic } = this.#deps
     const old = this.#kept?.connected === connected ? this.#kept : undefined
     if (old === undefined) return abortable(this.#relist(connected, true), signal)
@@ -206,7 +218,7 @@ class KeptOffer implements Offer {
     return kept
   }
 
-  #unlisted(error: unknown, signal: AbortSignal): Failed {
+  #unlisted(error: unknown, signal: CancelSignal): Failed {
     if (!(error instanceof LinkFailure)) throw error
     const { reason, message } = error
     if (signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')

@@ -16,6 +16,7 @@ import { readResultHead } from '../wire/codec.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
+import { PlainResult } from '../wire/plain-result.ts'
 import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
 import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
@@ -55,6 +56,10 @@ export interface Asked {
 export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome {
   if (answer.kind === 'error') return judgeError(answer, asked)
   const { facts, peer, act } = asked
+  if (answer instanceof PlainResult) {
+    const native = mcpNative(sliceOf(answer.bytes, answer.result.value), facts.revision)
+    return { state: 'completed', native, toolError: answer.isError }
+  }
   if (answer.result.type !== 'object') return unclear(peer, 'a result that is no object', act)
   const bytes = sliceOf(answer.bytes, answer.result.value)
   const native = mcpNative(bytes, facts.revision)

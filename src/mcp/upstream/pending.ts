@@ -11,10 +11,12 @@ import { findMember, readString, scanObject, textOf, type Member } from '../wire
 import { PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
 import type { LinkFailure, LinkRequest } from './link.ts'
 
-interface Open {
+/** One that waits for its answer. */
+export interface Open {
   readonly request: LinkRequest
-  readonly resolve: (answer: RpcResult | RpcError) => void
-  readonly reject: (failure: LinkFailure) => void
+  /** At most one of the two is called, once. */
+  resolve(answer: RpcResult | RpcError): void
+  reject(failure: LinkFailure): void
 }
 
 /** Open requests lie in so many lists, by their id: each is a few long. */
@@ -39,8 +41,20 @@ export class Pending {
 
   add(request: LinkRequest): Promise<RpcResult | RpcError> {
     return new Promise((resolve, reject) => {
-      this.#listOf(request.id).add({ request, resolve, reject })
+      this.enter({ request, resolve, reject })
     })
+  }
+
+  /** As `add`, for one that knows what to do with its answer. */
+  enter(open: Open): Place<Open> {
+    return this.#listOf(open.request.id).add(open)
+  }
+
+  /** It was answered in a way that it knows itself. @returns false when it had ended before. */
+  leave(place: Place<Open>): boolean {
+    if (!place.isHeld) return false
+    this.#remove(place)
+    return true
   }
 
   /** @returns false when nothing was waiting for it. */

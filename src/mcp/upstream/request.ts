@@ -4,8 +4,10 @@
  *
  * @source MCP 2026-07-28, server features; basic, _meta and multi round-trip requests.
  */
-import type { OutboundCall } from '../../core/words/call.ts'
-import { hopParams, type Hop } from '../wire/codec.ts'
+import type { Continuation, OutboundCall } from '../../core/words/call.ts'
+import type { Change } from '../wire/changed-object.ts'
+import { encodeCall, membersOfMeta } from '../wire/codec.ts'
+import { membersOf } from '../wire/native.ts'
 import { MODERN_META, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
 import {
   encodeJson,
@@ -13,10 +15,10 @@ import {
   readString,
   scanObject,
   setMembers,
-  type Changes,
+  type Member,
 } from '../wire/spans.ts'
-import type { PeerFacts } from './facts.ts'
 import { answerBytes } from './questions.ts'
+import type { Terms } from './terms.ts'
 
 /** A method of MCP that core's operations map to. */
 export interface CallMethod {
@@ -25,11 +27,14 @@ export interface CallMethod {
   readonly key: 'name' | 'uri'
 }
 
-/** What the caller's own `_meta` asks of the peer. */
-export interface Wishes {
-  readonly progress: boolean
+/** The caller's own params, and what their `_meta` asks of the peer besides the result. */
+export interface Params {
+  readonly members: readonly Member[]
+  readonly metaMembers: readonly Member[]
+  /** Progress nobody asked for would only cost the peer work. */
+  readonly wantsProgress: boolean
   /** The least severe log message that is wanted; none when left out. */
-  readonly logLevel?: string
+  readonly logLevel: string | undefined
 }
 
 /** @returns undefined for operations that MCP servers do not have. */
@@ -47,73 +52,62 @@ export function methodOf(operation: OutboundCall['operation']): CallMethod | und
   }
 }
 
+/** Reads them once for all sends. @throws JsonFault when they are unsound: nothing is sent then. */
+export function readParams({ native }: OutboundCall): Params {
+  const members = membersOf(native) ?? scanObject(native.bytes)
+  const metaMembers = membersOfMeta(native.bytes, members)
+  const level = findMember(metaMembers, MODERN_META.logLevel)
+  return {
+    members,
+    metaMembers,
+    wantsProgress: findMember(metaMembers, PROGRESS_TOKEN) !== undefined,
+    logLevel: level?.type === 'string' ? readString(native.bytes, level.value) : undefined,
+  }
+}
+
 /**
- * Builds the params.
+ * Writes the whole request.
  *
  * Members that belong to a round trip or a task of the caller's own hop never pass: `inputResponses`
  * and `requestState` come from the continuation alone and go to modern peers alone, `task`
  * (2025-11-25) is dropped.
  *
- * @param ours declared to a modern peer in this request.
- * @param token the progress token, when the caller asked for progress.
- * @throws JsonFault when the caller's params are unsound.
+ * @param id its number, which is its progress token too when the caller asked for progress.
  */
-export function buildRequest(
+export function encodeRequest(
+  id: number,
   call: OutboundCall,
-  { key }: CallMethod,
-  facts: PeerFacts,
-  ours: Readonly<Record<string, unknown>>,
-  clientInfo: Uint8Array,
-  token: number | undefined,
+  { method, key }: CallMethod,
+  terms: Terms,
+  { members, metaMembers, wantsProgress }: Params,
 ): Uint8Array {
-  const progressToken = token === undefined ? {} : { progressToken: token }
-  const modern = facts.era === 'modern'
-  const hop: Hop = modern
-    ? {
-        era: 'modern',
-        protocolVersion: facts.revision,
-        clientCapabilities: encodeJson(ours),
-        clientInfo,
-        ...progressToken,
-      }
-    : { era: 'legacy', ...progressToken }
-  const changes: Changes = {
-    [key]: encodeJson(call.route.capability),
-    task: undefined,
-    inputResponses: undefined,
-    requestState: undefined,
-    ...(modern ? continued(call) : {}),
-  }
-  return hopParams(call.native.bytes, hop, changes)
+  const { continuation } = call
+  const named = { key, value: Buffer.from(JSON.stringify(call.route.capability), 'utf8') }
+  const changes: readonly Change[] =
+    continuation === undefined || terms.facts.era === 'legacy'
+      ? [named, NO_TASK, NO_RESPONSES, NO_STATE]
+      : [named, NO_TASK, ...continued(continuation)]
+  const meta = terms.meta(wantsProgress ? id : undefined)
+  return encodeCall({ id, method, params: call.native.bytes, members, metaMembers, changes, meta })
 }
+
+const NO_TASK: Change = { key: 'task', value: undefined }
+const NO_RESPONSES: Change = { key: 'inputResponses', value: undefined }
+const NO_STATE: Change = { key: 'requestState', value: undefined }
 
 /** A handle for a peer's `requestState`: its JSON text, or nothing when the peer gave none. */
 export function sealState(state: string | undefined): string {
   return state ?? ''
 }
 
-function continued({ continuation }: OutboundCall): Changes {
-  if (continuation === undefined) return {}
-  const { handle, answers } = continuation
+function continued({ handle, answers }: Continuation): readonly Change[] {
   const responses = Object.fromEntries(answers.map((answer) => [answer.key, answerBytes(answer)]))
-  return {
-    ...(answers.length === 0
-      ? {}
-      : { inputResponses: setMembers(encodeJson({}), undefined, responses) }),
-    ...(handle.sealed === '' ? {} : { requestState: Buffer.from(handle.sealed, 'utf8') }),
-  }
-}
-
-/** Reads what the caller wants besides the result. Progress nobody asked for would only cost the peer work. */
-export function readWishes(params: Uint8Array): Wishes {
-  // Not checked here: `buildRequest` refuses what is unsound before anything is sent.
-  const unchecked = { validated: true, allowDuplicates: true }
-  const meta = findMember(scanObject(params, undefined, unchecked), '_meta')
-  if (meta?.type !== 'object') return { progress: false }
-  const members = scanObject(params, meta.value, unchecked)
-  const level = findMember(members, MODERN_META.logLevel)
-  return {
-    progress: findMember(members, PROGRESS_TOKEN) !== undefined,
-    ...(level?.type === 'string' ? { logLevel: readString(params, level.value) } : {}),
-  }
+  return [
+    answers.length === 0
+      ? NO_RESPONSES
+      : { key: 'inputResponses', value: setMembers(encodeJson({}), undefined, responses) },
+    handle.sealed === ''
+      ? NO_STATE
+      : { key: 'requestState', value: Buffer.from(handle.sealed, 'utf8') },
+  ]
 }

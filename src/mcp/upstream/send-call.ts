@@ -1,51 +1,115 @@
 /**
- * The one send of a call on one connection: its request, what comes back meanwhile, its outcome.
+ * One call on its way to an MCP server: what is known of it while it runs, and its send on one connection.
  *
  * Which connection that is, and whether the call may go out on it, was decided before.
  */
 import type { Exchange, WireFacts } from '../../core/ports/upstream.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
-import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
-import { MODERN_ONLY_CODES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
-import type { MayAsk } from './asks.ts'
-import { declareFor, narrow } from './declare.ts'
-import type { EventQueue } from './events.ts'
+import type { RpcError, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
+import { MODERN_ONLY_CODES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import type { OpenCall } from './asks.ts'
+import { createEventQueue, type EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
 import { speaksOfSessions } from './http-status.ts'
-import { LinkFailure } from './link.ts'
-import { judgeAnswer } from './outcome.ts'
-import { buildRequest, type CallMethod, readWishes, type Wishes } from './request.ts'
+import { LinkFailure, type AnswerRequest, type LinkRequest } from './link.ts'
+import { judgeAnswer, type Asked } from './outcome.ts'
+import { type CallMethod, encodeRequest, readParams, type Params } from './request.ts'
 import type { Begun, Session } from './session.ts'
-import type { Stop } from './stop.ts'
+import type { CallStop } from './stop.ts'
+import type { Terms } from './terms.ts'
 
-/** A call on its way. */
-export interface Sending {
-  readonly call: OutboundCall
-  readonly method: CallMethod
-  readonly exchange: Exchange
-  readonly events: EventQueue
-  readonly stop: Stop
-  readonly dispatched: (facts: WireFacts) => void
-  readonly late: ((outcome: Outcome) => void) | undefined
-}
-
+/** Who sends. */
 export interface SendWorld {
   readonly peer: string
-  readonly may: MayAsk
-  /** JSON bytes of the Implementation that we are. */
-  readonly clientInfo: Uint8Array
   /**
    * The server does not speak what the session agreed on any more, or so it seems.
    *
    * @param sure whether it said so.
    */
   onOtherRevision(session: Session, sure: boolean): void
+  /** Told of each event that its caller was too slow for. */
+  onDropped(): void
+}
+
+export interface CallDeps {
+  readonly call: OutboundCall
+  readonly method: CallMethod
+  readonly exchange: Exchange
+  readonly stop: CallStop
+  readonly dispatched: (facts: WireFacts) => void
+  readonly late: ((outcome: Outcome) => void) | undefined
+}
+
+/** A call on its way: from being placed to its outcome, however often it is sent anew before anything left. */
+export class PeerCall implements OpenCall {
+  readonly call: OutboundCall
+  readonly method: CallMethod
+  readonly exchange: Exchange
+  readonly stop: CallStop
+  readonly late: CallDeps['late']
+  /** It may have effects, as far as the peer's own word is believed. */
+  readonly act: boolean
+  readonly #dispatched: CallDeps['dispatched']
+  readonly #onDropped: () => void
+  /** Made for the first event: most calls have none. */
+  #events: EventQueue | undefined
+  #params: Params | undefined
+  #wasSent = false
+  #hasEnded = false
+
+  constructor(world: SendWorld, { call, method, exchange, stop, dispatched, late }: CallDeps) {
+    this.call = call
+    this.method = method
+    this.exchange = exchange
+    this.stop = stop
+    this.late = late
+    this.act = isAct(call)
+    this.#dispatched = dispatched
+    this.#onDropped = world.onDropped
+  }
+
+  get principal(): string {
+    return this.call.principal.id
+  }
+
+  /** @throws JsonFault when the caller's params are unsound. */
+  get params(): Params {
+    return (this.#params ??= readParams(this.call))
+  }
+
+  /** Whether bytes of it may have left. */
+  get wasSent(): boolean {
+    return this.#wasSent
+  }
+
+  hold(): () => void {
+    return this.stop.hold()
+  }
+
+  /** Bytes are about to leave: told once, however often it is sent. */
+  leaves(facts: WireFacts): void {
+    if (this.#wasSent) return
+    this.#wasSent = true
+    this.#dispatched(facts)
+  }
+
+  tell(notification: RpcNotification, revision: string): Promise<void> | undefined {
+    if (this.#hasEnded) return undefined
+    this.#events ??= createEventQueue(this.exchange, this.#onDropped)
+    return this.#events.push(notification, revision)
+  }
+
+  /** None of its events comes after it. @returns what to wait for until all are told. */
+  end(): Promise<void> | undefined {
+    this.#hasEnded = true
+    return this.#events?.close(this.stop)
+  }
 }
 
 /** Whether it may have effects, as far as the peer's own word is believed. */
-export function isAct({ operation, route }: OutboundCall): boolean {
+function isAct({ operation, route }: OutboundCall): boolean {
   if (operation === 'read' || operation === 'prompt') return false
   return !(route.trusted && route.hints.readOnly === true)
 }
@@ -54,91 +118,109 @@ export function isAct({ operation, route }: OutboundCall): boolean {
 export async function sendCall(
   world: SendWorld,
   session: Session,
-  sending: Sending,
+  call: PeerCall,
   annotated: readonly ParamHeader[] | undefined,
 ): Promise<Outcome> {
-  const { call, exchange, stop } = sending
-  const wishes = readWishes(call.native.bytes)
-  const begun = session.begin(
-    { principal: call.principal.id, exchange, hold: () => stop.hold() },
-    wishes.logLevel,
-  )
+  const { facts, link } = session
+  const begun = session.begin(call, call.params.logLevel)
   try {
     if (begun.ready !== undefined) await begun.ready
-    return await requestCall(world, session, sending, {
-      begun,
-      wishes,
-      annotated,
-    })
+    const terms = session.termsOf(call.exchange.can)
+    const asked = { peer: world.peer, facts, can: terms.can, act: call.act }
+    const send = new CallSend(link.nextId(), call, terms, begun, annotated, lateOf(call, asked))
+    const answer = await link.request(send)
+    if (answer.kind === 'error') noticeRevision(world, session, answer)
+    return judgeAnswer(answer, asked)
+  } catch (error) {
+    if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
+    throw error
   } finally {
     begun.end()
   }
 }
 
-async function requestCall(
-  world: SendWorld,
-  session: Session,
-  { call, method, exchange, events, stop, dispatched, late }: Sending,
-  more: {
-    readonly begun: Begun
-    readonly wishes: Wishes
-    readonly annotated: readonly ParamHeader[] | undefined
-  },
-): Promise<Outcome> {
-  const { link, facts } = session
-  const { peer, may, clientInfo } = world
-  const id = link.nextId()
-  const can = narrow(exchange.can, may)
-  const ours = facts.era === 'modern' ? declareFor(can, may) : session.declared
-  const asked = { peer, facts, can, act: isAct(call) }
-  const params = buildRequest(
-    call,
-    method,
-    facts,
-    ours,
-    clientInfo,
-    more.wishes.progress ? id : undefined,
-  )
-  const request = link.request({
-    id,
-    method: method.method,
-    params,
-    name: call.route.capability,
-    followRedirect: false,
-    ...(more.annotated === undefined || method.method !== 'tools/call'
-      ? {}
-      : { paramHeaders: paramHeaderValues(more.annotated, call.arguments.value()) }),
-    signal: stop.signal,
-    caller: {
-      principal: call.principal.id,
-      wantsLogs: more.wishes.logLevel !== undefined,
-    },
-    onSend: () => {
-      const { revision, capabilities } = facts
-      stop.alive()
-      dispatched({ wireId: String(id), revision, ours, theirs: capabilities })
-    },
-    onNotification(notification) {
-      stop.alive()
-      return events.push(notification, facts.revision)
-    },
-    ...(more.begun.onRequest === undefined ? {} : { onRequest: more.begun.onRequest }),
-    ...(late === undefined ? {} : { onLate: (answered) => late(judgeAnswer(answered, asked)) }),
-  })
-  const answer = await request.catch((error: unknown) => {
-    if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
-    throw error
-  })
+/** The request of one send. */
+class CallSend implements LinkRequest {
+  readonly id: number
+  readonly method: string
+  readonly name: string
+  readonly message: Uint8Array
+  readonly followRedirect = false
+  readonly signal: CallStop
+  readonly paramHeaders: Readonly<Record<string, string>> | undefined
+  readonly onRequest: AnswerRequest | undefined
+  readonly onLate: ((answered: RpcResult | RpcError) => void) | undefined
+  readonly #call: PeerCall
+  readonly #terms: Terms
+
+  constructor(
+    id: number,
+    call: PeerCall,
+    terms: Terms,
+    begun: Begun,
+    annotated: readonly ParamHeader[] | undefined,
+    onLate: CallSend['onLate'],
+  ) {
+    const { params, method } = call
+    this.id = id
+    this.method = method.method
+    this.name = call.call.route.capability
+    this.message = encodeRequest(id, call.call, method, terms, params)
+    this.signal = call.stop
+    this.paramHeaders =
+      annotated === undefined || method.method !== 'tools/call'
+        ? undefined
+        : paramHeaderValues(annotated, call.call.arguments.value())
+    this.onRequest = begun.onRequest
+    this.onLate = onLate
+    this.#call = call
+    this.#terms = terms
+  }
+
+  get caller(): this {
+    return this
+  }
+
+  get principal(): string {
+    return this.#call.principal
+  }
+
+  get wantsLogs(): boolean {
+    return this.#call.params.logLevel !== undefined
+  }
+
+  onSend(): void {
+    const { facts, ours } = this.#terms
+    this.signal.alive()
+    this.#call.leaves({
+      wireId: String(this.id),
+      revision: facts.revision,
+      ours,
+      theirs: facts.capabilities,
+    })
+  }
+
+  onNotification(notification: RpcNotification): Promise<void> | undefined {
+    this.signal.alive()
+    return this.#call.tell(notification, this.#terms.facts.revision)
+  }
+}
+
+/** Holds nothing of the call but whom to tell. */
+function lateOf({ late }: PeerCall, asked: Asked): CallSend['onLate'] {
+  return late === undefined ? undefined : (answered) => late(judgeAnswer(answered, asked))
+}
+
+function noticeRevision(world: SendWorld, session: Session, answer: RpcError): void {
+  const { facts } = session
   if (saysOtherRevision(answer, facts)) world.onOtherRevision(session, true)
-  else if (facts.era === 'modern' && answer.kind === 'error' && speaksOfSessions(answer)) {
+  else if (facts.era === 'modern' && speaksOfSessions(answer)) {
     world.onOtherRevision(session, false)
   }
-  return judgeAnswer(answer, asked)
 }
 
 /** It was refused before any work, and what the connection agreed on does not hold. */
-function saysOtherRevision(answer: RpcResult | RpcError, { era }: PeerFacts): boolean {
-  if (answer.kind !== 'error') return false
+function saysOtherRevision(answer: RpcError, { era }: PeerFacts): boolean {
   if (era === 'legacy') return MODERN_ONLY_CODES.has(answer.code)
   return answer.code === RPC_ERRORS.unsupportedProtocolVersion
 }

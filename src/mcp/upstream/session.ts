@@ -2,15 +2,17 @@
  * A connection in use: which calls are open on it, what the server asks within them, and the log level
  * they want. One that was taken out of use closes when its last call has ended.
  */
+import type { CallerCan } from '../../core/words/question.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { Asks, OpenCall } from './asks.ts'
 import type { Connected } from './connect.ts'
 import type { AnswerRequest } from './link.ts'
 import { createLogLevel } from './log-level.ts'
+import { createTerms, type Terms, type TermsOptions } from './terms.ts'
 
 export interface Session extends Connected {
-  /** Declared to the server when the session began; nothing to a modern one, which is told on each request. */
-  readonly declared: Readonly<Record<string, unknown>>
+  /** What a call of such a caller says of us. */
+  termsOf(can: CallerCan): Terms
   /** A call begins. @param logLevel the least severe log that it wants. */
   begin(call: OpenCall, logLevel: string | undefined): Begun
   /** No call begins any more. */
@@ -20,9 +22,9 @@ export interface Session extends Connected {
 /** A call that is open on a session. */
 export interface Begun {
   /** Resolves when the server knows the log level; left out when it need not. Never rejects. */
-  readonly ready?: Promise<void>
+  readonly ready?: Promise<void> | undefined
   /** Left out where a server cannot ask in mid-call. */
-  readonly onRequest?: AnswerRequest
+  readonly onRequest?: AnswerRequest | undefined
   end(): void
 }
 
@@ -33,7 +35,7 @@ const LEVEL_MS = 2_000
 export function createSession(
   connected: Connected,
   asks: Asks,
-  declared: Session['declared'],
+  said: Omit<TermsOptions, 'facts'>,
 ): Session {
   const { link, facts } = connected
   const logs = facts.era === 'legacy' && typeof facts.capabilities['logging'] === 'object'
@@ -51,21 +53,27 @@ export function createSession(
   const closeWhenIdle = (): void => {
     if (retired && open === 0) void link.close().catch(() => {})
   }
+  const end = (): void => {
+    open -= 1
+    closeWhenIdle()
+  }
+  /** Of a call that is asked nothing and wants no logs. */
+  const plain: Begun = { end }
   return {
     ...connected,
-    declared,
+    termsOf: createTerms({ ...said, facts }),
     begin(call, logLevel) {
       open += 1
       const asked = facts.era === 'legacy' ? asks.open(call) : undefined
       const wanted = logs && logLevel !== undefined ? level.want(logLevel) : undefined
+      if (asked === undefined && wanted === undefined) return plain
       return {
-        ...(wanted === undefined ? {} : { ready: wanted.told }),
-        ...(asked === undefined ? {} : { onRequest: asked.onRequest }),
+        ready: wanted?.told,
+        onRequest: asked?.onRequest,
         end() {
           asked?.end()
           wanted?.end()
-          open -= 1
-          closeWhenIdle()
+          end()
         },
       }
     },

@@ -9,17 +9,16 @@
  */
 import type { Dispatcher } from 'undici'
 import {
-  createId,
   encodeNotification,
-  encodeRequest,
   parseMessage,
   type RpcError,
   type RpcResult,
 } from '../wire/json-rpc.ts'
 import { encodeJson } from '../wire/spans.ts'
+import { ONCE, type CancelSignal } from './cancel.ts'
 import { createPool, type HttpOptions } from './http.ts'
-import { post, type Post, type PostAnswer } from './http-exchange.ts'
-import { configuredHeaders, type HttpEndpoint } from './http-headers.ts'
+import { post, type FlatHeaders, type Post, type PostAnswer } from './http-exchange.ts'
+import { configuredHeaders, flatHeaders, type HttpEndpoint } from './http-headers.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
 import {
   saysSessionLost,
@@ -29,14 +28,14 @@ import {
   statusFailure,
 } from './http-status.ts'
 import { createIncoming } from './incoming.ts'
-import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
+import { DEFAULT_MAX_BYTES, LinkFailure, messageOf, type Agreement, type Link } from './link.ts'
 import type { LinkListener, LinkRequest } from './link.ts'
 import { createReadShare } from './read-share.ts'
 
 /** A link of which can be found out whether there is such a server. */
 export interface SseLink extends Link {
   /** Opens the stream and waits for the endpoint; requests do so by themselves. @throws LinkFailure */
-  open(signal: AbortSignal): Promise<void>
+  open(signal: CancelSignal): Promise<void>
 }
 
 /** How long the first event may take, milliseconds. */
@@ -59,6 +58,7 @@ class OldHttpLink implements SseLink {
   readonly ended: Promise<LinkFailure>
   readonly #url: URL
   readonly #configured: Readonly<Record<string, string>>
+  readonly #messageHeaders: FlatHeaders
   readonly #dispatcher: Dispatcher
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
@@ -76,6 +76,11 @@ class OldHttpLink implements SseLink {
   constructor(endpoint: HttpEndpoint, listener: LinkListener, options: HttpOptions) {
     this.#url = new URL(endpoint.url)
     this.#configured = configuredHeaders(endpoint)
+    this.#messageHeaders = flatHeaders({
+      ...this.#configured,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    })
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
     this.#takeMs = options.takeMs ?? DEFAULT_TAKE_MS
     this.#ownsDispatcher = options.dispatcher === undefined
@@ -101,7 +106,7 @@ class OldHttpLink implements SseLink {
     // Nothing on this wire depends on the revision.
   }
 
-  async open(signal: AbortSignal): Promise<void> {
+  async open(signal: CancelSignal): Promise<void> {
     const over = this.#over
     if (over !== undefined) throw new LinkFailure(over.reason, false, over.message)
     this.#opening ??= this.#connect()
@@ -109,7 +114,7 @@ class OldHttpLink implements SseLink {
       if (this.#target !== undefined) return
       this.#finish(new LinkFailure('aborted', false, 'canceled while connecting'))
     }
-    signal.addEventListener('abort', abort, { once: true })
+    signal.addEventListener('abort', abort, ONCE)
     try {
       if (signal.aborted) abort()
       await this.#opening
@@ -127,11 +132,10 @@ class OldHttpLink implements SseLink {
     let sent = false
     const open = this.#inbox.open(request)
     const abort = (): void => this.#abort(open, sent)
-    request.signal.addEventListener('abort', abort, { once: true })
+    request.signal.addEventListener('abort', abort, ONCE)
     // Servers are known that end the POST of a request only when its answer is on the stream: the
     // caller's patience is its only limit.
-    const body = encodeRequest(createId(request.id), request.method, request.params)
-    const sending = this.#send(body, () => {
+    const sending = this.#send(messageOf(request), () => {
       sent = true
       request.onSend?.()
     })
@@ -171,7 +175,7 @@ class OldHttpLink implements SseLink {
       const stream = post(this.#dispatcher, {
         path: this.#url.pathname + this.#url.search,
         method: 'GET',
-        headers: { ...this.#configured, accept: 'text/event-stream' },
+        headers: flatHeaders({ ...this.#configured, accept: 'text/event-stream' }),
         body: new Uint8Array(0),
         maxBytes: this.#maxBytes,
         share: createReadShare(() => performance.now()),
@@ -215,11 +219,7 @@ class OldHttpLink implements SseLink {
   #send(body: Uint8Array, onSend?: () => void): Post {
     return post(this.#dispatcher, {
       path: this.#target ?? this.#url.pathname,
-      headers: {
-        ...this.#configured,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
+      headers: this.#messageHeaders,
       body,
       maxBytes: this.#maxBytes,
       ...(onSend === undefined ? {} : { onSend }),

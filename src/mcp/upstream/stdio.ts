@@ -8,9 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  createId,
   encodeNotification,
-  encodeRequest,
   parseMessage,
   type RpcFault,
   type RpcNotification,
@@ -19,9 +17,10 @@ import {
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { brokenAnswerId } from './broken-answer.ts'
+import { ONCE } from './cancel.ts'
 import { createIncoming } from './incoming.ts'
 import { createLineSplitter } from './lines.ts'
-import { DEFAULT_MAX_BYTES, LinkFailure, type Agreement, type Link } from './link.ts'
+import { DEFAULT_MAX_BYTES, LinkFailure, messageOf, type Agreement, type Link } from './link.ts'
 import type { AnswerRequest, LinkListener, LinkOptions, LinkRequest } from './link.ts'
 import { Pending } from './pending.ts'
 import { createReadShare } from './read-share.ts'
@@ -121,9 +120,9 @@ class StdioLink implements Link {
     }
     const answer = this.#pending.add(request)
     const abort = (): void => this.#abort(request)
-    request.signal.addEventListener('abort', abort, { once: true })
+    request.signal.addEventListener('abort', abort, ONCE)
     request.onSend?.()
-    this.#write(encodeRequest(createId(request.id), request.method, request.params))
+    this.#write(messageOf(request))
     try {
       return await answer
     } finally {

@@ -4,6 +4,9 @@
  * The idle limit begins with the send and anew with each sign of life; the absolute one is not moved by them.
  */
 import type { Exchange, StopReason } from '../../core/ports/upstream.ts'
+import type { Place } from '../wire/in-flight.ts'
+import { ONCE, type CancelListener, type CancelSignal } from './cancel.ts'
+import type { Deadlines, Due } from './deadlines.ts'
 
 /** How long one peer may take. Left out: no limit but the caller's. */
 export interface CallLimits {
@@ -13,80 +16,122 @@ export interface CallLimits {
   readonly callMs?: number
 }
 
-export interface Stop {
-  readonly signal: AbortSignal
-  reason(): StopReason | undefined
+/** One call's, and the signal by which it is told. */
+export class CallStop implements CancelSignal, Due {
+  readonly #exchange: Exchange
+  readonly #limits: CallLimits
+  readonly #deadlines: Deadlines
+  readonly #place: Place<Due>
+  #aborted = false
+  #listeners: CancelListener[] = []
+  /** What the end of the whole is. */
+  readonly #whole: 'deadline' | 'call'
+  #late: 'deadline' | 'call' | 'idle' | undefined
+  /** Of the whole call, when the clock was last started. */
+  #leftMs: number
+  #since: number
+  #wholeAt: number
+  #idleAt = Infinity
+  #holds = 0
+  #sent = false
+
+  /** @param leftMs until the deadline. */
+  constructor(exchange: Exchange, leftMs: number, limits: CallLimits, deadlines: Deadlines) {
+    const { callMs = Infinity } = limits
+    this.#exchange = exchange
+    this.#limits = limits
+    this.#deadlines = deadlines
+    this.#leftMs = Math.min(leftMs, callMs)
+    this.#whole = this.#leftMs < leftMs ? 'call' : 'deadline'
+    this.#since = performance.now()
+    this.#wholeAt = this.#since + this.#leftMs
+    this.#place = deadlines.add(this)
+    if (exchange.signal.aborted) this.#abort()
+    exchange.signal.addEventListener('abort', this, ONCE)
+  }
+
+  get aborted(): boolean {
+    return this.#aborted
+  }
+
+  get dueAt(): number {
+    return this.#aborted || this.#holds > 0 ? Infinity : Math.min(this.#wholeAt, this.#idleAt)
+  }
+
+  addEventListener(_type: 'abort', listener: CancelListener): void {
+    this.#listeners.push(listener)
+  }
+
+  removeEventListener(_type: 'abort', listener: CancelListener): void {
+    const at = this.#listeners.indexOf(listener)
+    if (at !== -1) this.#listeners.splice(at, 1)
+  }
+
+  /** The caller's signal. */
+  handleEvent(): void {
+    this.#abort()
+  }
+
+  pass(): void {
+    this.#late ??= this.#idleAt < this.#wholeAt ? 'idle' : this.#whole
+    this.#abort()
+  }
+
+  reason(): StopReason | undefined {
+    return this.#exchange.stopReason() ?? (this.#late === undefined ? undefined : 'deadline')
+  }
+
   /** Which limit of the peer was passed, in words; undefined when it was none of those. */
-  limit(): string | undefined
+  limit(): string | undefined {
+    return this.#exchange.stopReason() === undefined
+      ? sayLimit(this.#late, this.#limits)
+      : undefined
+  }
+
   /** The call is sent, or its peer gave a sign of life. */
-  alive(): void
+  alive(): void {
+    this.#sent = true
+    if (this.#limits.idleMs !== undefined && this.#holds === 0) this.#listenForLife()
+  }
+
   /** Stops the clocks: a person is asked. @returns the way to go on. */
-  hold(): () => void
-  release(): void
-}
+  hold(): () => void {
+    this.#holds += 1
+    if (this.#holds === 1) this.#leftMs -= performance.now() - this.#since
+    return () => {
+      this.#holds -= 1
+      if (this.#holds === 0) this.#start()
+    }
+  }
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+  /** Whoever goes on afterwards starts nothing. */
+  release(): void {
+    this.#holds += 1
+    this.#deadlines.remove(this.#place)
+    this.#exchange.signal.removeEventListener('abort', this)
+  }
 
-/** @param leftMs until the deadline. */
-export function watchStop(exchange: Exchange, leftMs: number, limits: CallLimits = {}): Stop {
-  const { idleMs, callMs } = limits
-  const controller = new AbortController()
-  let late: 'deadline' | 'call' | 'idle' | undefined
-  let left = callMs === undefined ? leftMs : Math.min(leftMs, callMs)
-  const whole = left < leftMs ? 'call' : 'deadline'
-  let since = 0
-  let holds = 0
-  let sent = false
-  let timer: NodeJS.Timeout | undefined
-  let silence: NodeJS.Timeout | undefined
-  const abort = (): void => controller.abort()
-  const pass = (which: NonNullable<typeof late>): void => {
-    late ??= which
-    abort()
+  #start(): void {
+    this.#since = performance.now()
+    this.#wholeAt = this.#since + this.#leftMs
+    if (this.#sent) this.#listenForLife()
+    this.#deadlines.heed(this)
   }
-  const listenForLife = (): void => {
-    if (idleMs === undefined || !sent || holds > 0) return
-    clearTimeout(silence)
-    silence = setTimeout(pass, Math.min(idleMs, LONGEST_TIMER_MS), 'idle')
+
+  #listenForLife(): void {
+    this.#idleAt = performance.now() + (this.#limits.idleMs ?? Infinity)
+    this.#deadlines.heed(this)
   }
-  const start = (): void => {
-    since = performance.now()
-    timer = setTimeout(pass, Math.max(0, Math.min(left, LONGEST_TIMER_MS)), whole)
-    listenForLife()
-  }
-  start()
-  if (exchange.signal.aborted) abort()
-  exchange.signal.addEventListener('abort', abort, { once: true })
-  return {
-    signal: controller.signal,
-    reason: () => exchange.stopReason() ?? (late === undefined ? undefined : 'deadline'),
-    limit: () => (exchange.stopReason() === undefined ? sayLimit(late, limits) : undefined),
-    alive() {
-      // Under a burst a timer is set back, not made anew.
-      if (sent && silence !== undefined && holds === 0) return void silence.refresh()
-      sent = true
-      listenForLife()
-    },
-    hold() {
-      holds += 1
-      if (holds === 1) {
-        clearTimeout(timer)
-        clearTimeout(silence)
-        silence = undefined
-        left -= performance.now() - since
-      }
-      return () => {
-        holds -= 1
-        if (holds === 0) start()
-      }
-    },
-    release: () => {
-      // Whoever goes on afterwards starts nothing.
-      holds += 1
-      clearTimeout(timer)
-      clearTimeout(silence)
-      exchange.signal.removeEventListener('abort', abort)
-    },
+
+  #abort(): void {
+    if (this.#aborted) return
+    this.#aborted = true
+    const listeners = this.#listeners
+    this.#listeners = []
+    for (const listener of listeners) {
+      if (typeof listener === 'function') listener()
+      else listener.handleEvent()
+    }
   }
 }
 

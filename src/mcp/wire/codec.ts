@@ -4,6 +4,7 @@
  *
  * Which hop speaks which revision is decided by the doors and peers, not here.
  */
+import { isEmptied, writeChanged, type Change, type ChangedObject } from './changed-object.ts'
 import { PROGRESS_TOKEN, MODERN_META, RESULT_TYPES } from './rev-2026-07-28.ts'
 import {
   changeMembers,
@@ -43,6 +44,8 @@ export interface ResultHead {
 }
 
 const EMPTY_OBJECT = encodeJson({})
+const NONE: readonly Member[] = []
+const VALIDATED = { validated: true }
 /** Keys that describe one modern hop; the next hop has its own or none. */
 const HOP_KEYS = [
   MODERN_META.protocolVersion,
@@ -50,33 +53,53 @@ const HOP_KEYS = [
   MODERN_META.clientInfo,
 ] as const
 
+/** What is known of a request before it is written. */
+export interface CallOrder {
+  readonly id: number
+  readonly method: string
+  /** The caller's params. */
+  readonly params: Uint8Array
+  /** Of the params, as they were checked. */
+  readonly members: readonly Member[]
+  /** Of the `_meta` among them, if there is one. */
+  readonly metaMembers: readonly Member[]
+  /** Of members besides `_meta`. */
+  readonly changes: readonly Change[]
+  /** From `hopChanges`. */
+  readonly meta: readonly Change[]
+}
+
+/** How `_meta` changes for the next hop: our own triple and progress token, every unknown key kept. */
+export function hopChanges(hop: Hop): readonly Change[] {
+  const token = hop.progressToken
+  const common: readonly Change[] = [
+    { key: PROGRESS_TOKEN, value: token === undefined ? undefined : encodeJson(token) },
+    { key: MODERN_META.subscriptionId, value: undefined },
+  ]
+  if (hop.era === 'modern') {
+    return [
+      ...common,
+      { key: MODERN_META.protocolVersion, value: encodeJson(hop.protocolVersion) },
+      { key: MODERN_META.clientCapabilities, value: hop.clientCapabilities },
+      { key: MODERN_META.clientInfo, value: hop.clientInfo },
+    ]
+  }
+  const dropped = [...HOP_KEYS, MODERN_META.logLevel]
+  return [...common, ...dropped.map((key) => ({ key, value: undefined }))]
+}
+
 /**
- * The `_meta` for the next hop: our own triple and progress token, every unknown key kept.
+ * The `_meta` for the next hop.
  *
  * @param meta the JSON object that came; absent when none did.
  * @returns undefined when nothing is left to say (legacy only).
  * @throws JsonFault when `meta` is no sound object.
  */
 export function hopMeta(meta: Uint8Array | undefined, hop: Hop): Uint8Array | undefined {
-  const token = hop.progressToken
-  const common: Changes = {
-    [PROGRESS_TOKEN]: token === undefined ? undefined : encodeJson(token),
-    [MODERN_META.subscriptionId]: undefined,
-  }
-  if (hop.era === 'modern') {
-    return setMembers(meta ?? EMPTY_OBJECT, undefined, {
-      ...common,
-      [MODERN_META.protocolVersion]: encodeJson(hop.protocolVersion),
-      [MODERN_META.clientCapabilities]: hop.clientCapabilities,
-      [MODERN_META.clientInfo]: hop.clientInfo,
-    })
-  }
-  const dropped = [...HOP_KEYS, MODERN_META.logLevel].map((key) => [key, undefined] as const)
-  const rest = setMembers(meta ?? EMPTY_OBJECT, undefined, {
-    ...common,
-    ...Object.fromEntries(dropped),
-  })
-  return scanObject(rest, undefined, { validated: true }).length === 0 ? undefined : rest
+  const bytes = meta ?? EMPTY_OBJECT
+  const span = { start: 0, end: bytes.length }
+  const object = { span, members: scanObject(bytes), changes: hopChanges(hop) }
+  return isEmptied(object) ? undefined : writeChanged('', bytes, object, '')
 }
 
 /**
@@ -93,9 +116,47 @@ export function hopParams(
 ): Uint8Array {
   const from = params ?? EMPTY_OBJECT
   const members = scanObject(from)
+  const own = Object.entries(changes).map(([key, value]) => ({ key, value }))
+  const metaMembers = membersOfMeta(from, members)
+  const order = { params: from, members, metaMembers, changes: own, meta: hopChanges(hop) }
+  return writeChanged('', from, paramsOf(order), '')
+}
+
+/** The whole request for the next hop, in one pass over the params. */
+export function encodeCall(order: CallOrder): Uint8Array {
+  const head = `{"jsonrpc":"2.0","id":${order.id},"method":"${order.method}","params":`
+  return writeChanged(head, order.params, paramsOf(order), '}')
+}
+
+/** The members of a `_meta` among these. @throws JsonFault when it is no object, or says something twice. */
+export function membersOfMeta(params: Uint8Array, members: readonly Member[]): readonly Member[] {
   const meta = findMember(members, '_meta')
-  const came = meta === undefined ? undefined : sliceOf(from, meta.value)
-  return changeMembers(from, members, { ...changes, _meta: hopMeta(came, hop) })
+  return meta === undefined ? NONE : scanObject(params, meta.value, VALIDATED)
+}
+
+function paramsOf({
+  params,
+  members,
+  metaMembers,
+  changes,
+  meta,
+}: Omit<CallOrder, 'id' | 'method'>): ChangedObject {
+  const span = { start: 0, end: params.length }
+  const value = metaOf(findMember(members, '_meta'), metaMembers, meta)
+  return { span, members, changes: [...changes, { key: '_meta', value }] }
+}
+
+function metaOf(
+  came: Member | undefined,
+  members: readonly Member[],
+  changes: readonly Change[],
+): Change['value'] {
+  if (came !== undefined) {
+    const object = { span: came.value, members, changes }
+    return isEmptied(object) ? undefined : object
+  }
+  const object = { span: { start: 0, end: EMPTY_OBJECT.length }, members: NONE, changes }
+  return isEmptied(object) ? undefined : writeChanged('', EMPTY_OBJECT, object, '')
 }
 
 /** Reads what kind of result this is without parsing it. @throws JsonFault when it is no object. */
