@@ -14,10 +14,17 @@ export interface Child {
   kill(): Promise<void>
 }
 
-/** @param mode what the child does, see child.ts. */
-export function runChild(file: string, mode: string): Child {
-  const program = fileURLToPath(new URL('./child.ts', import.meta.url))
-  const child = spawn(process.execPath, [program, file, mode], {
+/** @param mode what the child does, see child.ts, or another program of this folder's, with what it is given. */
+export function runChild(
+  file: string,
+  mode: string,
+  {
+    name = 'child',
+    given = [],
+  }: { readonly name?: string; readonly given?: readonly string[] } = {},
+): Child {
+  const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+  const child = spawn(process.execPath, [program, file, mode, ...given], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const lines: string[] = []
