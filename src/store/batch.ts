@@ -9,6 +9,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { assertNever } from '../core/words/assert-never.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { answerApproval, requestApproval } from './apply/approvals.ts'
+import { applyCallWords } from './apply/call-words.ts'
 import { flushCallRows } from './apply/call-row.ts'
 import { commitTask } from './apply/commit-task.ts'
 import { forgetVerdict, writeVerdict } from './apply/era-verdicts.ts'
@@ -37,15 +38,16 @@ function commitWith(
   const before = writer.head
   let applied: readonly Applied[] | undefined
   try {
-    writer.db.exec('BEGIN IMMEDIATE')
+    writer.runAt('BEGIN IMMEDIATE')
     writer.expectOwner()
     applied = inOrder(commands, (command) => apply(writer, command))
     flushCallRows(writer)
-    writer.db.exec('COMMIT')
+    writer.runAt('COMMIT')
     return applied
   } catch (error) {
     const reached = writer.head
     writer.calls.clear()
+    writer.rows.clear()
     rollBack(writer.db)
     const kept = rereadHead(writer, before)
     // A commit may report a fault after it was done: then the chain has moved, and applying again would double.
@@ -79,8 +81,8 @@ function applyPlainly(writer: Writer, command: Command): Applied {
 }
 
 function begin(writer: Writer, command: Command): void {
-  writer.now = command.now
-  if (asksForCalls(command)) flushCallRows(writer)
+  if (command.do !== 'call') writer.now = command.now
+  if (asksForCalls(writer, command)) flushCallRows(writer)
   writer.calls.begin()
 }
 
@@ -90,9 +92,11 @@ function applyOne(writer: Writer, command: Command): Applied {
   writer.runAt('SAVEPOINT command')
   try {
     const value = applyCommand(writer, command)
+    writer.rows.flush()
     writer.runAt('RELEASE command')
     return { ok: true, value }
   } catch (error) {
+    writer.rows.clear()
     // Some disk faults end the whole transaction: then the batch is tried again command by command.
     if (!writer.db.isTransaction) throw error
     writer.db.exec('ROLLBACK TO command; RELEASE command')
@@ -102,16 +106,20 @@ function applyOne(writer: Writer, command: Command): Applied {
   }
 }
 
-/** Looks for a call by anything but its id, so the table must have them all. */
-function asksForCalls(command: Command): boolean {
-  if (command.do === 'open') return command.sideEffect || command.idempotency !== null
+/** Looks for a call by anything but its id, so the table must have what the answer hangs on. */
+function asksForCalls({ calls }: Writer, command: Command): boolean {
+  if (command.do === 'call') return command.opened?.sideEffect === true && calls.moved
+  if (command.do === 'open')
+    return command.idempotency !== null || (command.sideEffect && calls.moved)
   return command.do === 'recover'
 }
 
 function applyCommand(writer: Writer, command: Command): unknown {
   switch (command.do) {
+    case 'call':
+      return applyCallWords(writer, command)
     case 'open':
-      return openCall(writer, command)
+      return openCall(writer, command.callId, command, command)
     case 'refuse':
       return refuseCall(writer, command)
     case 'note':
@@ -119,7 +127,7 @@ function applyCommand(writer: Writer, command: Command): unknown {
     case 'caller_gone':
       return markCallerGone(writer, command.callId)
     case 'settle':
-      return settleCall(writer, command)
+      return settleCall(writer, command.callId, command, command.task)
     case 'settle_by_hand':
       return settleCallByHand(writer, command)
     case 'task_commit':

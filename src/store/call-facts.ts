@@ -1,13 +1,16 @@
 /** What entries say of a call and of its outcome: plain, bounded, no payload, no secret. Payloads stand beside, salted. */
 import type { Opening } from '../core/ports/ledger.ts'
+import type { WireFacts } from '../core/ports/upstream.ts'
 import { assertNever } from '../core/words/assert-never.ts'
 import type { OutboundCall } from '../core/words/call.ts'
 import type { Handle, Outcome } from '../core/words/outcome.ts'
 import { ranOf } from '../core/words/outcome.ts'
 import type { Decision } from '../core/words/policy.ts'
-import { clip } from './canonical-text.ts'
+import type { Principal } from '../core/words/principal.ts'
+import type { Route } from '../core/words/route.ts'
+import { boundedText, canonicalText, clip } from './canonical-text.ts'
 import { saltedSha256 } from './chain.ts'
-import type { Facts, PayloadBytes } from './commands.ts'
+import type { Facts, FactsText, PayloadBytes } from './commands.ts'
 import { MAX_PAYLOAD } from './payload-limits.ts'
 import { createSalts } from './salts.ts'
 
@@ -16,42 +19,114 @@ const MAX_DIGESTED_HERE = 262_144
 const drawSalt = createSalts()
 
 /** The facts of an opening. */
-export function openingFacts(opening: Opening): Facts {
+export function openingText({ call, decision, sideEffect, approvalId, task }: Opening): FactsText {
+  const approval = approvalId === undefined ? '' : `${said('approvalId', approvalId)},`
+  const end = task === undefined ? '' : `,${said('taskId', task.id)}`
   return {
-    ...callFacts(opening.call, opening.decision),
-    sideEffect: opening.sideEffect,
-    ...optional('approvalId', opening.approvalId),
-    ...optional('taskId', opening.task?.id),
+    head: `{${approval}`,
+    tail: tailOf(call, decision, `,"sideEffect":${sideEffect}${end}`),
   }
 }
 
 /** What is known of a call before it is decided upon. */
-export function callFacts(call: OutboundCall, decision: Decision | undefined): Facts {
-  const { route, principal, trace } = call
-  return {
-    operation: call.operation,
-    principal: { id: clip(principal.id, 200), via: principal.via },
-    door: clip(call.door, 200),
-    route: {
-      exposed: clip(route.exposed),
-      peer: clip(route.peer, 200),
-      protocol: route.protocol,
-      kind: route.kind,
-      capability: clip(route.capability),
-      endpoint: route.endpoint,
-      fingerprint: route.fingerprint,
-      trusted: route.trusted,
-    },
-    openedAt: new Date(call.openedAt).toISOString(),
-    ...(decision === undefined
-      ? {}
-      : { decision: { ...decision, rule: clip(decision.rule, 400) } }),
-    ...optional('requestId', call.requestId),
-    ...optional('modelCallId', call.modelCallId),
-    ...optional('contextId', call.contextId),
-    ...optional('insist', call.insist),
-    ...optional('continues', call.continuation?.callId),
-    ...optional('traceparent', trace['traceparent']),
+export function callText(call: OutboundCall, decision: Decision | undefined): FactsText {
+  return { head: '{', tail: tailOf(call, decision, '') }
+}
+
+/** Keys in the order of canonical text; what is the same for many calls is remembered as text. */
+function tailOf(call: OutboundCall, decision: Decision | undefined, afterRoute: string): string {
+  const { contextId, continuation, insist, modelCallId, requestId } = call
+  const traceparent = call.trace['traceparent']
+  let text = ''
+  if (contextId !== undefined) text += `${said('contextId', contextId)},`
+  if (continuation?.callId !== undefined) text += `${said('continues', continuation.callId)},`
+  if (decision !== undefined) text += `"decision":${decisionText(decision)},`
+  text += `"door":${doorText(call.door)},`
+  if (insist !== undefined) text += `${said('insist', insist)},`
+  if (modelCallId !== undefined) text += `${said('modelCallId', modelCallId)},`
+  text += `"openedAt":"${timeText(call.openedAt)}","operation":"${call.operation}","principal":${principalText(call.principal)},`
+  if (requestId !== undefined) text += `${said('requestId', requestId)},`
+  text += `"route":${routeText(call.route)}${afterRoute}`
+  return traceparent === undefined ? `${text}}` : `${text},${said('traceparent', traceparent)}}`
+}
+
+function said(name: string, text: string): string {
+  return `"${name}":${JSON.stringify(clip(text, 400))}`
+}
+
+const decisionText = rememberText((decision: Decision) =>
+  canonicalText({ ...decision, rule: clip(decision.rule, 400) }),
+)
+
+const principalText = rememberText(({ id, via }: Principal) =>
+  canonicalText({ id: clip(id, 200), via }),
+)
+
+const routeText = rememberText((route: Route) =>
+  canonicalText({
+    exposed: clip(route.exposed),
+    peer: clip(route.peer, 200),
+    protocol: route.protocol,
+    kind: route.kind,
+    capability: clip(route.capability),
+    endpoint: route.endpoint,
+    fingerprint: route.fingerprint,
+    trusted: route.trusted,
+  }),
+)
+
+const doorText = rememberNewest((door: string) => JSON.stringify(clip(door, 200)))
+const timeText = rememberNewest((at: number) => new Date(at).toISOString())
+
+/** The facts of what was in force on the wire; what both sides declared is the same object for a whole session, mostly. */
+export function wireText({ ours, revision, theirs, wireId }: WireFacts): string {
+  return boundedText(
+    `{"ours":${declaredText(ours)},"revision":${JSON.stringify(revision)},"theirs":${declaredText(theirs)},"wireId":${JSON.stringify(wireId)}}`,
+  )
+}
+
+const declaredText = rememberFew((declared: unknown) => canonicalText(declared))
+
+/** By identity, for what stands long and is never changed. */
+function rememberText<T extends object>(make: (value: T) => string): (value: T) => string {
+  const known = new WeakMap<T, string>()
+  return (value) => {
+    let text = known.get(value)
+    if (text === undefined) known.set(value, (text = make(value)))
+    return text
+  }
+}
+
+/** For what is mostly the same as the last time. */
+function rememberNewest<T extends string | number>(
+  make: (value: T) => string,
+): (value: T) => string {
+  let newest: T | undefined
+  let text = ''
+  return (value) => {
+    if (value === newest) return text
+    newest = value
+    text = make(value)
+    return text
+  }
+}
+
+/** Objects that are remembered where some are made anew for each call. */
+const FEW = 8
+
+/** By identity, the newest few. */
+function rememberFew(make: (value: unknown) => string): (value: unknown) => string {
+  const values: unknown[] = []
+  const texts: string[] = []
+  let next = 0
+  return (value) => {
+    const at = values.indexOf(value)
+    if (at >= 0) return texts[at] ?? ''
+    const text = make(value)
+    values[next] = value
+    texts[next] = text
+    next = (next + 1) % FEW
+    return text
   }
 }
 
@@ -66,9 +141,45 @@ export function argumentsPayload(call: OutboundCall): PayloadBytes {
  */
 function payloadOf(kind: PayloadBytes['kind'], bytes: Uint8Array): PayloadBytes {
   const size = bytes.byteLength
-  if (size <= MAX_PAYLOAD || size > MAX_DIGESTED_HERE) return { kind, bytes: new Uint8Array(bytes) }
+  if (size <= MAX_PAYLOAD) return { kind, latin1: latin1Of(bytes) }
+  if (size > MAX_DIGESTED_HERE) return { kind, bytes: new Uint8Array(bytes) }
   const salt = drawSalt()
-  return { kind, size, salt, digest: saltedSha256(salt, bytes) }
+  return { kind, size, salt, digest: saltedSha256(Buffer.from(salt, 'latin1'), bytes) }
+}
+
+function latin1Of(bytes: Uint8Array): string {
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return buffer.toString('latin1')
+}
+
+const COMPLETED: FactsText = {
+  head: '{"ran":"yes",',
+  tail: '"state":"completed","toolError":false}',
+}
+
+/** The facts of an outcome, as text. */
+export function outcomeText(outcome: Outcome): FactsText {
+  // What nearly every call comes to.
+  if (
+    outcome.state === 'completed' &&
+    !outcome.toolError &&
+    outcome.handle === undefined &&
+    outcome.artifacts === undefined
+  )
+    return COMPLETED
+  const facts = outcomeFacts(outcome)
+  const before: Record<string, unknown> = {}
+  const after: Record<string, unknown> = {}
+  // Where `result` goes. State comes after it in every case, so neither text is the end of the other.
+  for (const [name, value] of Object.entries(facts))
+    (name < 'result' ? before : after)[name] = value
+  const head = canonicalText(before).slice(0, -1)
+  return {
+    head: head === '{' ? head : `${head},`,
+    tail: canonicalText(after).slice(1),
+  }
 }
 
 /** The facts of an outcome. */

@@ -35,9 +35,13 @@ function sortedKeys(value: object): readonly string[] {
 
 /** The facts of an entry as they are stored. */
 export function factsText(facts: Readonly<Record<string, unknown>>): string {
-  const text = canonicalText(facts)
+  return boundedText(canonicalText(facts), facts)
+}
+
+/** Canonical text of facts as it is stored: what is too long is replaced. @param facts default: what the text says. */
+export function boundedText(text: string, facts?: object): string {
   if (text.length <= MAX_FACTS) return text
-  const keys = Object.keys(facts)
+  const keys = Object.keys(facts ?? (JSON.parse(text) as object))
     .slice(0, 50)
     .map((key) => clip(key, 100))
   return canonicalText({ tooLong: { characters: text.length, limit: MAX_FACTS, keys } })

@@ -21,15 +21,13 @@ export function chainStart(storeId: string): string {
 
 /** The hash of an entry after `previous`. */
 export function linkHash(previous: string, link: Link): string {
-  const ids = [
-    `"at":${JSON.stringify(link.at)}`,
-    ...(link.callId === null ? [] : [`"callId":${JSON.stringify(link.callId)}`]),
-    `"facts":${link.facts}`,
-    `"kind":${JSON.stringify(link.kind)}`,
-    `"seq":${link.seq}`,
-    ...(link.taskId === null ? [] : [`"taskId":${JSON.stringify(link.taskId)}`]),
-  ]
-  return sha256(`${previous}\n{${ids.join(',')}}`)
+  const { seq, at, kind, callId, taskId, facts } = link
+  const call = callId === null ? '' : `"callId":${JSON.stringify(callId)},`
+  const task = taskId === null ? '' : `,"taskId":${JSON.stringify(taskId)}`
+  return hash(
+    'sha256',
+    `${previous}\n{"at":${JSON.stringify(at)},${call}"facts":${facts},"kind":${JSON.stringify(kind)},"seq":${seq}${task}}`,
+  )
 }
 
 /** Hex SHA-256. */

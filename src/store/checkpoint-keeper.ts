@@ -115,8 +115,10 @@ export class CheckpointKeeper {
     try {
       this.#writer.expectOwner()
       work()
+      this.#writer.rows.flush()
       db.exec('COMMIT')
     } catch (error) {
+      this.#writer.rows.clear()
       if (db.isTransaction) db.exec('ROLLBACK')
       this.#writer.rewind(head)
       throw error

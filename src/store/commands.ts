@@ -13,17 +13,31 @@ import type { TaskState } from '../core/words/task.ts'
 
 export type Facts = Readonly<Record<string, unknown>>
 
-/** What goes on record beside an entry: digested with a salt, and kept when small. */
+/**
+ * What goes on record beside an entry: digested with a salt, and kept when small. Texts hold one byte in each character:
+ * they cross threads for a fraction of what arrays of bytes cost.
+ */
 export type PayloadBytes = { readonly kind: 'arguments' | 'result' } & Payload
 
-/** Bytes, or what is left of them. */
-export type Payload = { readonly bytes: Uint8Array } | SaltedDigest
+/** Bytes, or what is left of them; in the worker also bytes behind room for their salt. */
+export type Payload =
+  | { readonly latin1: string }
+  | { readonly bytes: Uint8Array }
+  | { readonly room: Buffer }
+  | SaltedDigest
 
 /** SHA-256 over salt and bytes. */
 export interface SaltedDigest {
   readonly digest: string
-  readonly salt: Uint8Array
+  /** One byte in each character. */
+  readonly salt: string
   readonly size: number
+}
+
+/** Canonical text of facts, cut where what is said of their payload goes: never at the end. */
+export interface FactsText {
+  readonly head: string
+  readonly tail: string
 }
 
 /** A task row as it is written. `version` is the one loaded; the store counts it up. */
@@ -63,22 +77,55 @@ export interface PinKey {
   readonly name: string
 }
 
-interface OpenCall {
-  readonly do: 'open'
-  readonly callId: string
+/** An opening that nothing but the call itself decides about. */
+export interface OpenWords {
+  readonly now: number
   readonly openedAt: number
-  readonly actKey: string
   readonly sideEffect: boolean
+  readonly actKey: string
   readonly principal: string
+  readonly facts: FactsText
+  readonly payload: PayloadBytes
+}
+
+export interface NoteWords {
+  readonly now: number
+  readonly kind: EntryKind
+  readonly facts: string
+}
+
+export interface SettleWords {
+  readonly now: number
+  readonly state: 'settled' | 'unknown'
+  /** It is known that it failed and did not run. */
+  readonly neverRan: boolean
+  readonly outcome: FactsText
+  readonly payload: PayloadBytes | null
+}
+
+/** What happened to one call between two batches, in this order. */
+export interface CallWords {
+  readonly do: 'call'
+  readonly callId: string
+  readonly opened: OpenWords | null
+  readonly notes: readonly NoteWords[]
+  readonly settled: SettleWords | null
+}
+
+/** What else an opening may hang on. */
+export interface OpenTerms {
   readonly endpoint: string
   readonly insist: string | null
   readonly approvalId: string | null
   /** The round before, in a multi round trip: it hands its approval on. */
   readonly continues: string | null
   readonly idempotency: { readonly key: string; readonly digest: string } | null
-  readonly facts: Facts
-  readonly payload: PayloadBytes
   readonly task: TaskWrite | null
+}
+
+interface OpenCall extends OpenTerms, Omit<OpenWords, 'now'> {
+  readonly do: 'open'
+  readonly callId: string
 }
 
 interface RefuseCall {
@@ -86,17 +133,14 @@ interface RefuseCall {
   readonly callId: string
   readonly openedAt: number
   readonly principal: string
-  readonly facts: Facts
-  readonly outcome: Facts
+  readonly facts: FactsText
+  readonly outcome: string
   readonly payload: PayloadBytes
 }
 
-interface SettleCall {
+interface SettleCall extends Omit<SettleWords, 'now'> {
   readonly do: 'settle'
   readonly callId: string
-  readonly state: 'settled' | 'unknown'
-  readonly outcome: Facts
-  readonly payload: PayloadBytes | null
   readonly task: CommitTask | null
 }
 
@@ -134,6 +178,7 @@ export interface ApprovalAnswerCommand extends AnswerApproval {
 }
 
 export type Intent =
+  | CallWords
   | OpenCall
   | RefuseCall
   | SettleCall
@@ -202,7 +247,16 @@ export type Intent =
   | { readonly do: 'recover' }
   | { readonly do: 'unrecorded'; readonly count: number }
 
-export type Command = Intent & { readonly now: number }
+export type Command = (Exclude<Intent, CallWords> & { readonly now: number }) | CallWords
+
+/** The answer to a command that nothing stood in the way of, where somebody may wait for one. */
+export function plainAnswer(command: Command): unknown {
+  if (command.do === 'open' || (command.do === 'call' && command.opened !== null)) return OPENED
+  return command.do === 'settle' ? 'settled' : undefined
+}
+
+/** Nothing stood in the way of the opening. */
+export const OPENED = { kind: 'opened' } as const
 
 /** What became of one command. `unwritable`: the disk refused it; the same command may be tried again. */
 export type Applied =
@@ -220,7 +274,8 @@ export interface ChainHead {
 }
 
 export interface BatchDone {
-  readonly applied: readonly Applied[]
+  /** By place in the batch, those whose answer is not the plain one. */
+  readonly applied: readonly (readonly [place: number, applied: Applied])[]
   readonly head: ChainHead
   /** Tasks whose rows changed. */
   readonly touched: readonly string[]

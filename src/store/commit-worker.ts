@@ -8,9 +8,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
 import { ComityError } from '../core/words/errors.ts'
+import { BatchReader } from './batch-form.ts'
 import { commitBatch } from './batch.ts'
 import { judgeFile } from './check-store.ts'
 import { CheckpointKeeper } from './checkpoint-keeper.ts'
+import { type Applied, type Command, plainAnswer } from './commands.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './commit.ts'
 import { HeadFile } from './head-file.ts'
 import { migrate, pragmaNumber } from './migrations/migrate.ts'
@@ -56,6 +58,7 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
     start.checkpoints ?? {},
     ({ code, message }) => tell({ did: 'fault', code, message }),
   )
+  const reader = new BatchReader()
   const headFile = new HeadFile(start.file)
   headFile.write(writer.head)
   port.on('message', (message: ToWorker) => {
@@ -69,16 +72,25 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
     }
     writer.touched.clear()
     const before = writer.head
-    const applied = commitBatch(writer, message.commands)
+    const commands = reader.read(message.batch)
+    const applied = commitBatch(writer, commands)
     const written = applied.some((one) => one.ok) && writer.head.seq !== before.seq
     if (written) headFile.write(writer.head)
-    answer({ did: 'commit', applied, head: writer.head, touched: [...writer.touched] })
+    const told = applied
+      .map((one, place) => [place, one] as const)
+      .filter(([place, one]) => !isPlain(one, commands[place]))
+    answer({ did: 'commit', applied: told, head: writer.head, touched: [...writer.touched] })
     if (written) keeper.committed()
   })
   answer({ did: 'open', head: writer.head })
   tell = answer
   // The first message is the one that says whether the store is open.
   setImmediate(() => faults.forEach(answer))
+}
+
+/** The main thread knows it without being told. */
+function isPlain(applied: Applied, command: Command | undefined): boolean {
+  return command !== undefined && applied.ok && applied.value === plainAnswer(command)
 }
 
 if (parentPort !== null) {

@@ -1,5 +1,6 @@
 /**
- * Group commit, the side that the main thread sees: a batch is whatever queued while the last commit ran.
+ * Group commit, the side that the main thread sees: a batch is whatever queued while the last commit ran, and where several
+ * wait at a time, what comes within a moment after. A commit costs as much as ten of the writes in it.
  *
  * Writes that nobody waits for may lie up to 40 ms. Those that the disk refuses are kept, in order, and tried again; those
  * that somebody waits for are refused. Nothing that was queued is dropped silently: past the bound it is counted.
@@ -9,10 +10,23 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../core/ports/world.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
 import type { CheckpointPace } from './checkpoint-keeper.ts'
-import type { Applied, BatchDone, ChainHead, Command, Intent } from './commands.ts'
+import { type BatchForm, encodeBatch } from './batch-form.ts'
+import {
+  type Applied,
+  type BatchDone,
+  type ChainHead,
+  type Command,
+  type CommitTask,
+  type Intent,
+  type PayloadBytes,
+  plainAnswer,
+} from './commands.ts'
 
 /** How long a write that nobody waits for may lie. */
 const LAZY_MS = 40
+/** How long those who wait are held for others to join them, once so many were there at a time. */
+const GATHER_MS = 1
+const CROWD = 4
 /** How soon kept writes are tried again. */
 const RETRY_MS = 1000
 /** Most commands in one transaction. */
@@ -32,7 +46,7 @@ export interface WorkerStart {
 }
 
 export type ToWorker =
-  | { readonly do: 'commit'; readonly commands: readonly Command[] }
+  | { readonly do: 'commit'; readonly batch: BatchForm }
   | { readonly do: 'close' }
 
 export type FromWorker =
@@ -43,9 +57,10 @@ export type FromWorker =
   | { readonly did: 'fault'; readonly code: ComityErrorCode; readonly message: string }
   | { readonly did: 'closed' }
 
-interface Queued {
+/** A command on its way. */
+export interface Queued {
   readonly command: Command
-  readonly bytes: number
+  bytes: number
   /** True words about what happened: tried again when the disk refused them. */
   readonly keep: boolean
   readonly done?: (applied: Applied) => void
@@ -67,6 +82,12 @@ export class Committer {
   #flying: readonly Queued[] | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #scheduled = false
+  /** Of those in the queue, how many somebody waits for. */
+  #waiting = 0
+  #gathering: ReturnType<typeof setTimeout> | undefined
+  /** How many waited for the last batch, or came while it ran. */
+  #crowd = 0
+  #batches = 0
   #unrecorded = 0
   #unwritable = false
   #dead: ComityError | undefined
@@ -83,30 +104,55 @@ export class Committer {
     worker.unref()
   }
 
+  /** Counts up as batches are sent: what was queued before may be on its way. */
+  get batches(): number {
+    return this.#batches
+  }
+
+  /** The clock's word for what is being said. */
+  now(): number {
+    return this.#options.clock.now()
+  }
+
   /** Writes and waits. @throws ComityError as the command's answer says; `store_unwritable` when the disk refuses. */
-  async submit(intent: Intent, options?: { readonly keep?: boolean }): Promise<unknown> {
-    const applied = await new Promise<Applied>((done) => {
+  submit(intent: Intent, options?: { readonly keep?: boolean }): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const done = (applied: Applied): void => {
+        if (applied.ok) resolve(applied.value)
+        else reject(new ComityError(applied.code, applied.message))
+      }
       const refusal = this.#refusal()
       if (refusal === undefined) {
-        this.#push(intent, { keep: options?.keep === true, done })
+        this.#waiting += 1
+        this.#push(intent, options?.keep === true, done)
         this.#sendSoon()
       } else {
         if (options?.keep === true) this.#unrecorded += 1
         done(refusal)
       }
     })
-    if (applied.ok) return applied.value
-    throw new ComityError(applied.code, applied.message)
   }
 
-  /** Writes with the next commit; nobody waits. */
-  enqueue(intent: Intent): void {
+  /** Writes with the next commit; nobody waits. @returns undefined when it is only counted. */
+  enqueue(intent: Intent): Queued | undefined {
     if (this.#refusal() !== undefined) {
       this.#unrecorded += 1
-      return
+      return undefined
     }
-    this.#push(intent, { keep: true })
-    if (this.#flying === undefined) this.#arm(this.#unwritable ? RETRY_MS : LAZY_MS)
+    const queued = this.#push(intent, true, undefined)
+    if (this.#flying === undefined) this.#sendLater()
+    return queued
+  }
+
+  /** More is said by a command that is queued still. @returns false when it is only counted. */
+  extend(queued: Queued, bytes: number): boolean {
+    if (this.#refusal() !== undefined) {
+      this.#unrecorded += 1
+      return false
+    }
+    queued.bytes += bytes
+    this.#bytes += bytes
+    return true
   }
 
   /** Resolves when everything queued so far has had its try. */
@@ -142,10 +188,13 @@ export class Committer {
     await closed
   }
 
-  #push(intent: Intent, how: Pick<Queued, 'keep' | 'done'>): void {
+  #push(intent: Intent, keep: boolean, done: Queued['done']): Queued {
     const bytes = weigh(intent)
     this.#bytes += bytes
-    this.#queue.push({ command: { ...intent, now: this.#options.clock.now() }, bytes, ...how })
+    const command = intent.do === 'call' ? intent : { ...intent, now: this.now() }
+    const queued = done === undefined ? { command, bytes, keep } : { command, bytes, keep, done }
+    this.#queue.push(queued)
+    return queued
   }
 
   #refusal(): Applied | undefined {
@@ -168,8 +217,30 @@ export class Committer {
     }, delayMs)
   }
 
+  /** For what nobody waits for. What fills a batch has no more to wait for either, while the disk takes it. */
+  #sendLater(): void {
+    if (this.#unwritable) this.#arm(RETRY_MS)
+    else if (this.#queue.length >= MAX_BATCH) this.#sendNext()
+    else this.#arm(LAZY_MS)
+  }
+
   #sendSoon(): void {
     if (this.#scheduled || this.#flying !== undefined) return
+    if (!this.#gather()) this.#sendNext()
+  }
+
+  /** @returns false when there is nobody to wait for. */
+  #gather(): boolean {
+    if (this.#crowd < CROWD || this.#waiting >= this.#crowd) return false
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#send()
+    }, GATHER_MS)
+    return true
+  }
+
+  #sendNext(): void {
+    if (this.#scheduled) return
     this.#scheduled = true
     // Calls that came in the same turn of the loop share the barrier, each on a connection of its own.
     setImmediate(() => {
@@ -181,12 +252,17 @@ export class Committer {
   #send(): void {
     if (this.#flying !== undefined || this.#queue.length === 0 || this.#dead !== undefined) return
     clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#flying = this.#queue.slice(0, MAX_BATCH)
-    this.#queue = this.#queue.slice(MAX_BATCH)
+    clearTimeout(this.#gathering)
+    this.#timer = this.#gathering = undefined
+    const flying = this.#queue.length <= MAX_BATCH ? this.#queue : this.#queue.slice(0, MAX_BATCH)
+    this.#queue = this.#queue.slice(flying.length)
+    this.#flying = flying
+    this.#batches += 1
+    this.#crowd = flying.filter(isAwaited).length
+    this.#waiting -= this.#crowd
     this.#worker.ref()
-    const commands = this.#flying.map((queued) => queued.command)
-    this.#worker.postMessage({ do: 'commit', commands } satisfies ToWorker)
+    const batch = encodeBatch(flying.map((queued) => queued.command))
+    this.#worker.postMessage({ do: 'commit', batch } satisfies ToWorker)
   }
 
   #receive(message: FromWorker): void {
@@ -197,11 +273,12 @@ export class Committer {
     const flown = this.#flying ?? []
     this.#flying = undefined
     this.#worker.unref()
+    this.#crowd += this.#waiting
+    const told = new Map(message.applied)
     const again: Queued[] = []
     let refused: ComityError | undefined
-    for (const [index, queued] of flown.entries()) {
-      const applied = message.applied[index]
-      if (applied === undefined) continue
+    for (const [place, queued] of flown.entries()) {
+      const applied = told.get(place) ?? { ok: true, value: plainAnswer(queued.command) }
       queued.done?.(applied)
       if (!applied.ok && applied.unwritable && queued.keep) {
         again.push({ command: queued.command, bytes: queued.bytes, keep: true })
@@ -214,7 +291,7 @@ export class Committer {
     this.#queue = [...again, ...this.#queue]
     this.#judgeDisk(refused)
     if (message.touched.length > 0) this.#options.onTouched(message.touched)
-    this.#next(again.length)
+    this.#next()
   }
 
   #judgeDisk(refused: ComityError | undefined): void {
@@ -227,11 +304,11 @@ export class Committer {
     }
   }
 
-  #next(kept: number): void {
+  #next(): void {
     for (const idle of this.#idle.splice(0)) idle()
     if (this.#flying !== undefined || this.#queue.length === 0) return
-    if (this.#queue.slice(kept).some((queued) => queued.done !== undefined)) this.#send()
-    else this.#arm(this.#unwritable ? RETRY_MS : LAZY_MS)
+    if (this.#waiting === 0) this.#sendLater()
+    else if (!this.#gather()) this.#send()
   }
 
   #die(cause: unknown): void {
@@ -248,21 +325,40 @@ export class Committer {
     const lost = [...(this.#flying ?? []), ...this.#queue]
     this.#flying = undefined
     this.#queue = []
+    this.#waiting = 0
     if (refusal !== undefined) for (const queued of lost) queued.done?.(refusal)
     for (const idle of this.#idle.splice(0)) idle()
     clearTimeout(this.#timer)
+    clearTimeout(this.#gathering)
     this.#options.onFault(this.#dead)
   }
 }
 
+function isAwaited({ done }: Queued): boolean {
+  return done !== undefined
+}
+
 /** What of a command can be large. */
 function weigh(intent: Intent): number {
-  const given = 'payload' in intent ? intent.payload : null
-  const payload = given !== null && 'bytes' in given ? given.bytes.byteLength : 0
-  const commit =
-    intent.do === 'task_commit' ? intent.commit : intent.do === 'settle' ? intent.task : null
+  if (intent.do === 'call') {
+    const { opened, settled } = intent
+    return weighPayload(opened?.payload ?? null) + weighPayload(settled?.payload ?? null)
+  }
+  const payload = 'payload' in intent ? weighPayload(intent.payload) : 0
+  if (intent.do === 'settle') return payload + weighParts(intent.task)
+  return intent.do === 'task_commit' ? weighParts(intent.commit) : payload
+}
+
+/** Bytes of a payload that wait with its command. */
+export function weighPayload(payload: PayloadBytes | null): number {
+  if (payload === null || 'digest' in payload) return 0
+  if ('latin1' in payload) return payload.latin1.length
+  return 'room' in payload ? payload.room.byteLength : payload.bytes.byteLength
+}
+
+function weighParts(commit: CommitTask | null): number {
   const parts = commit?.writes.flatMap((write) => write.parts) ?? []
-  return parts.reduce((sum, part) => sum + part.content.byteLength, payload)
+  return parts.reduce((sum, part) => sum + part.content.byteLength, 0)
 }
 
 /** Starts the worker and waits until it owns a sound store. @throws ComityError as the worker refuses. */

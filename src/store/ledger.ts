@@ -6,19 +6,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 import type { Ledger, LedgerEvent, Opened, Opening } from '../core/ports/ledger.ts'
-import type { OutboundCall } from '../core/words/call.ts'
+import type { WireFacts } from '../core/ports/upstream.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
-import type { Outcome } from '../core/words/outcome.ts'
 import { parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './apply/call-row.ts'
-import {
-  argumentsPayload,
-  callFacts,
-  openingFacts,
-  outcomeFacts,
-  resultPayload,
-} from './call-facts.ts'
-import { factsText } from './canonical-text.ts'
-import type { Intent } from './commands.ts'
+import { argumentsPayload, callText, outcomeText, wireText } from './call-facts.ts'
+import { CallsUnsent, openedOf, settledOf } from './calls-unsent.ts'
+import { boundedText, factsText } from './canonical-text.ts'
+import { type Intent, OPENED, type OpenTerms } from './commands.ts'
 import type { Committer } from './commit.ts'
 import { encodeCommit, encodeTask } from './encode-task.ts'
 
@@ -27,6 +21,7 @@ const UNWRITABLE: readonly ComityErrorCode[] = ['store_unwritable', 'store_corru
 
 /** The ledger. `settle` with a task rejects with `conflict` when the task has moved since it was loaded. */
 export function createLedger(committer: Committer, reader: DatabaseSync): Ledger {
+  const words = new CallsUnsent(committer)
   return {
     recorded: async ({ key, digest }) => {
       const find = reader.prepare(SELECT_CALL_BY_KEY)
@@ -39,88 +34,89 @@ export function createLedger(committer: Committer, reader: DatabaseSync): Ledger
       const now = find.get({ key })
       return now === undefined ? undefined : readRecorded(parseCallRow(now), digest)
     },
-    open: (opening) => open(committer, opening),
-    refuse: (call, outcome, decision) =>
+    open: (opening) => open(committer, words, opening),
+    refuse: (call, outcome, decision) => {
+      const { head, tail } = outcomeText(outcome)
       committer.enqueue({
         do: 'refuse',
         callId: call.callId,
         openedAt: call.openedAt,
         principal: call.principal.id,
-        facts: callFacts(call, decision),
-        outcome: outcomeFacts(outcome),
+        facts: callText(call, decision),
+        outcome: boundedText(head + tail),
         payload: argumentsPayload(call),
-      }),
-    note: (callId, event) => committer.enqueue(noteOf(callId, event)),
+      })
+    },
+    note: (callId, event) => words.note(callId, event.kind, noteText(event)),
     // Not kept when it cannot be written: what it announces will then not be done.
     record: async (callId, event) => {
-      await committer.submit(noteOf(callId, event))
+      words.end(callId)
+      await committer.submit({ do: 'note', callId, kind: event.kind, facts: noteText(event) })
     },
-    callerGone: (callId) => committer.enqueue({ do: 'caller_gone', callId }),
-    settle: async (callId, outcome, options) => {
-      const intent = settleOf(callId, outcome, options.task)
-      if (options.barrier || options.task !== undefined) {
-        return (await committer.submit(intent, { keep: true })) as 'settled' | 'late'
+    callerGone: (callId) => {
+      words.end(callId)
+      committer.enqueue({ do: 'caller_gone', callId })
+    },
+    settle: (callId, outcome, { barrier, task }) => {
+      if (!barrier && task === undefined) {
+        words.settle(callId, outcome)
+        return 'settled'
       }
-      committer.enqueue(intent)
-      return 'settled'
+      words.end(callId)
+      const done = committer.submit(
+        {
+          do: 'settle',
+          callId,
+          ...settledOf(outcome, committer.now()),
+          task: task === undefined ? null : encodeCommit(task),
+        },
+        { keep: true },
+      )
+      return done as Promise<'settled' | 'late'>
     },
   }
 }
 
-async function open(committer: Committer, opening: Opening): Promise<Opened> {
-  const intent = openOf(opening)
-  const mayFollow =
-    !opening.sideEffect &&
-    opening.approvalId === undefined &&
-    opening.task === undefined &&
-    opening.idempotency === undefined
-  if (mayFollow) {
-    committer.enqueue(intent)
-    return { kind: 'opened' }
+function open(
+  committer: Committer,
+  words: CallsUnsent,
+  opening: Opening,
+): Opened | Promise<Opened> {
+  const { call, sideEffect, approvalId, task, idempotency } = opening
+  const isPlain = approvalId === undefined && task === undefined && idempotency === undefined
+  if (isPlain && !sideEffect) {
+    words.open(opening)
+    return OPENED
   }
-  try {
-    return (await committer.submit(intent)) as Opened
-  } catch (error) {
-    if (!(error instanceof ComityError) || !UNWRITABLE.includes(error.code)) throw error
-    return { kind: 'unwritable', detail: error.message }
-  }
+  const { callId } = call
+  const opened = openedOf(opening, committer.now())
+  const command: Intent =
+    isPlain && call.insist === undefined
+      ? { do: 'call', callId, opened, notes: [], settled: null }
+      : { do: 'open', callId, ...opened, ...termsOf(opening) }
+  return (committer.submit(command) as Promise<Opened>).catch(sayUnwritable)
 }
 
-function openOf(opening: Opening): Intent {
-  const call: OutboundCall = opening.call
+function termsOf({ call, approvalId, task, idempotency }: Opening): OpenTerms {
   return {
-    do: 'open',
-    callId: call.callId,
-    openedAt: call.openedAt,
-    actKey: opening.actKey,
-    sideEffect: opening.sideEffect,
-    principal: call.principal.id,
     endpoint: call.route.endpoint,
     insist: call.insist ?? null,
-    approvalId: opening.approvalId ?? null,
+    approvalId: approvalId ?? null,
     continues: call.continuation?.callId ?? null,
-    idempotency: opening.idempotency ?? null,
-    facts: openingFacts(opening),
-    payload: argumentsPayload(call),
-    task: opening.task === undefined ? null : encodeTask(opening.task),
+    idempotency: idempotency ?? null,
+    task: task === undefined ? null : encodeTask(task),
   }
 }
 
-function noteOf(callId: string, event: LedgerEvent): Intent {
-  return { do: 'note', callId, kind: event.kind, facts: factsText({ ...event.facts }) }
+function sayUnwritable(error: unknown): Opened {
+  if (!(error instanceof ComityError) || !UNWRITABLE.includes(error.code)) throw error
+  return { kind: 'unwritable', detail: error.message }
 }
 
-function settleOf(
-  callId: string,
-  outcome: Outcome,
-  task: Parameters<Ledger['settle']>[2]['task'],
-): Intent {
-  return {
-    do: 'settle',
-    callId,
-    state: outcome.state === 'unknown' ? 'unknown' : 'settled',
-    outcome: outcomeFacts(outcome),
-    payload: resultPayload(outcome),
-    task: task === undefined ? null : encodeCommit(task),
-  }
+function noteText({ facts }: LedgerEvent): string {
+  return isOfWire(facts) ? wireText(facts) : factsText(facts)
+}
+
+function isOfWire(facts: LedgerEvent['facts']): facts is WireFacts {
+  return 'wireId' in facts && 'revision' in facts && 'ours' in facts && 'theirs' in facts
 }

@@ -1,4 +1,4 @@
-/** Salts of payloads. */
+/** Salts of payloads, as texts of one byte in each character. */
 import { randomBytes } from 'node:crypto'
 
 import { SALT_BYTES } from './payload-limits.ts'
@@ -6,13 +6,15 @@ import { SALT_BYTES } from './payload-limits.ts'
 const STOCK = 256
 
 /** Draws salts from a stock: one draw of random bytes costs as much as a hundred salts. */
-export function createSalts(): () => Uint8Array {
-  let stock: Uint8Array = new Uint8Array()
+export function createSalts(): () => string {
+  let stock = Buffer.alloc(0)
+  let used = 0
   return () => {
-    if (stock.byteLength < SALT_BYTES) stock = randomBytes(SALT_BYTES * STOCK)
-    // A copy of its own: what shares the stock's memory would carry all of it to another thread.
-    const salt = new Uint8Array(stock.subarray(0, SALT_BYTES))
-    stock = stock.subarray(SALT_BYTES)
-    return salt
+    if (used === stock.byteLength) {
+      stock = randomBytes(SALT_BYTES * STOCK)
+      used = 0
+    }
+    used += SALT_BYTES
+    return stock.toString('latin1', used - SALT_BYTES, used)
   }
 }

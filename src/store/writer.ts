@@ -3,23 +3,21 @@
  *
  * It alone appends entries, so that `seq` and hash follow from the one before without a gap.
  */
+import { randomFillSync } from 'node:crypto'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 import type { EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { HeldCalls } from './apply/held-calls.ts'
-import { factsText } from './canonical-text.ts'
-import { linkHash, saltedSha256 } from './chain.ts'
-import type { ChainHead, Facts, Payload, PayloadBytes } from './commands.ts'
+import { boundedText, factsText } from './canonical-text.ts'
+import { linkHash, sha256 } from './chain.ts'
+import type { ChainHead, Facts, FactsText, Payload, PayloadBytes } from './commands.ts'
 import { loadHead } from './load-head.ts'
-import { MAX_PAYLOAD } from './payload-limits.ts'
-import { createSalts } from './salts.ts'
+import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
+import { Rows } from './rows.ts'
 
 export type Row = Record<string, unknown>
 export type Parameters = Record<string, SQLInputValue>
-
-const INSERT_ENTRY = `INSERT INTO entries (seq, at, kind, call_id, task_id, facts, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`
-const INSERT_PAYLOAD = `INSERT INTO payloads (digest, call_id, kind, size, salt, bytes) VALUES (?, ?, ?, ?, ?, ?)`
 
 export interface NewEntry {
   readonly kind: EntryKind
@@ -35,17 +33,22 @@ export class Writer {
   now = 0
   /** Calls as the batch has them. */
   readonly calls = new HeldCalls()
+  /** Rows that wait for a statement; in the tables only after `rows.flush`. */
+  readonly rows: Rows
   /** Tasks whose rows changed in this batch. */
   readonly touched = new Set<string>()
   #head: ChainHead
   readonly #run: string
   #at = { now: 0, text: new Date(0).toISOString() }
-  readonly #drawSalt = createSalts()
+  /** Drawn many at a time: one draw costs as much as a hundred salts. */
+  readonly #salts = Buffer.alloc(SALT_BYTES * 256)
+  #saltsUsed = this.#salts.byteLength
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(db: DatabaseSync, run: string) {
     this.db = db
     this.#run = run
+    this.rows = new Rows(db)
     this.#head = loadHead(db)
   }
 
@@ -93,34 +96,41 @@ export class Writer {
     const seq = this.#head.seq + 1
     const at = this.#time()
     const hash = linkHash(this.#head.hash, { seq, at, kind, callId, taskId, facts })
-    this.runAt(INSERT_ENTRY, seq, at, kind, callId, taskId, facts, hash)
+    this.rows.entries.add([seq, at, kind, callId, taskId, facts, hash])
     this.#head = { seq, hash }
     return seq
   }
 
-  /** Keeps a payload under its salted digest. @returns what an entry says of it. */
-  keep(
-    callId: string,
-    payload: { readonly kind: string } & Payload,
-  ): { digest: string; bytes: number } {
-    const { kind } = payload
+  /** Keeps a payload under its salted digest. @returns the digest. */
+  keep(callId: string, kind: string, payload: Payload): string {
     if ('digest' in payload) {
       const { digest, salt, size } = payload
-      this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, null)
-      return { digest, bytes: size }
+      this.rows.payloads.add([digest, callId, kind, size, Buffer.from(salt, 'latin1'), null])
+      return digest
     }
-    const { bytes } = payload
-    const salt = this.#drawSalt()
-    const digest = saltedSha256(salt, bytes)
-    const size = bytes.byteLength
-    this.runAt(INSERT_PAYLOAD, digest, callId, kind, size, salt, size <= MAX_PAYLOAD ? bytes : null)
-    return { digest, bytes: size }
+    const room = 'room' in payload ? payload.room : roomOf(payload)
+    this.#salt(room)
+    const digest = sha256(room)
+    const size = room.byteLength - SALT_BYTES
+    const kept = size <= MAX_PAYLOAD ? room.subarray(SALT_BYTES) : null
+    this.rows.payloads.add([digest, callId, kind, size, room.subarray(0, SALT_BYTES), kept])
+    return digest
   }
 
-  /** Facts with the digests of a payload under its kind. */
-  withPayload(callId: string, facts: Facts, payload: PayloadBytes | null): Facts {
-    if (payload === null) return facts
-    return { ...facts, [payload.kind]: this.keep(callId, payload) }
+  /** Text of facts as it is stored, with the digest of a payload under its kind. */
+  withPayload(callId: string, { head, tail }: FactsText, payload: PayloadBytes | null): string {
+    if (payload === null) return boundedText(head + tail)
+    const digest = this.keep(callId, payload.kind, payload)
+    const bytes = sizeOf(payload)
+    return boundedText(`${head}"${payload.kind}":{"bytes":${bytes},"digest":"${digest}"},${tail}`)
+  }
+
+  #salt(room: Buffer): void {
+    if (this.#saltsUsed === this.#salts.byteLength) {
+      randomFillSync(this.#salts)
+      this.#saltsUsed = 0
+    }
+    for (let at = 0; at < SALT_BYTES; at += 1) room[at] = this.#salts[this.#saltsUsed++] ?? 0
   }
 
   /** Of the command being applied; commands of one batch mostly share it. */
@@ -138,4 +148,19 @@ export class Writer {
     }
     return statement
   }
+}
+
+/** A copy of a payload behind room for its salt. */
+function roomOf(payload: { readonly latin1: string } | { readonly bytes: Uint8Array }): Buffer {
+  const size = sizeOf(payload)
+  const room = Buffer.alloc(SALT_BYTES + size)
+  if ('latin1' in payload) room.write(payload.latin1, SALT_BYTES, 'latin1')
+  else room.set(payload.bytes, SALT_BYTES)
+  return room
+}
+
+function sizeOf(payload: Payload): number {
+  if ('latin1' in payload) return payload.latin1.length
+  if ('room' in payload) return payload.room.byteLength - SALT_BYTES
+  return 'digest' in payload ? payload.size : payload.bytes.byteLength
 }

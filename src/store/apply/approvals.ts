@@ -80,10 +80,9 @@ export function requestApproval(writer: Writer, command: ApprovalRequestCommand)
     .find((row) => stateOf(row, writer.now) === 'pending')
   if (waiting !== undefined) return waiting
   expectRoom(writer, command)
-  const kept = writer.keep(command.id, {
-    kind: 'approval',
-    bytes: new TextEncoder().encode(command.asked),
-  })
+  const asked = Buffer.from(command.asked, 'utf8')
+  const digest = writer.keep(command.id, 'approval', { bytes: asked })
+  const kept = { bytes: asked.byteLength, digest }
   const seq = writer.append({
     kind: 'approval_asked',
     facts: { ...command.facts, approvalId: command.id, case: kept, ttlMs: command.ttlMs },

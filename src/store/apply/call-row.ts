@@ -53,6 +53,7 @@ export function parseCallRow(row: Row): CallRow {
 export function loadCallRow(writer: Writer, callId: string): CallRow | undefined {
   const held = writer.calls.get(callId)
   if (held !== undefined) return held
+  writer.rows.flush()
   const row = writer.get(SELECT_CALL, { callId })
   if (row === undefined) return undefined
   const call = parseCallRow(row)
@@ -103,9 +104,6 @@ export function releaseKey(writer: Writer, call: CallRow): CallRow {
 
 const RELEASE_KEY = `UPDATE calls SET idempotency_key = NULL, idempotency_digest = NULL WHERE call_id = ?`
 
-const INSERT_CALL = `INSERT INTO calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome,
-   settled_at, idempotency_key, idempotency_digest, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 const UPDATE_CALL = `UPDATE calls SET state = ?, act_key = ?, outcome = ?, settled_at = ?, sum = ? WHERE call_id = ?`
 
 /** Writes what is held. @throws when the disk refuses, or a call or a key is there twice. */
@@ -114,8 +112,17 @@ export function flushCallRows(writer: Writer): void {
     if (stored) {
       const { state, actKey, outcome, settledAt, callId } = call
       writer.runAt(UPDATE_CALL, state, actKey, outcome, settledAt, sumOf(call), callId)
-    } else writer.runAt(INSERT_CALL, ...columnsOf(call), sumOf(call))
+    } else writeCallRow(writer, call)
   })
+  writer.rows.flush()
+}
+
+/** Writes the row of a new call that nobody holds. @throws as `flushCallRows`, now or when the rows that wait are written. */
+export function writeCallRow(writer: Writer, call: CallRow): void {
+  const columns = columnsOf(call)
+  const sum = rowSum(...columns)
+  columns.push(sum)
+  writer.rows.calls.add(columns)
 }
 
 /** What is on record under a key. */

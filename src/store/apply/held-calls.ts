@@ -21,10 +21,16 @@ const MAX_HELD = 4096
 export class HeldCalls {
   readonly #held = new Map<string, Held>()
   readonly #dirty = new Set<string>()
+  #moved = false
   #undo: (readonly [callId: string, before: Held | undefined])[] = []
 
   get(callId: string): CallRow | undefined {
     return this.#held.get(callId)?.row
+  }
+
+  /** Whether the table does not know yet which acts are unsettled, whose twins others may be. */
+  get moved(): boolean {
+    return this.#moved
   }
 
   /** Holds a row that was read from the table. */
@@ -38,6 +44,7 @@ export class HeldCalls {
     this.#undo.push([row.callId, before])
     this.#held.set(row.callId, { row, stored: before?.stored ?? stored, dirty: true })
     this.#dirty.add(row.callId)
+    if (isUnsettled(row) || isUnsettled(before?.row)) this.#moved = true
   }
 
   /** From here on changes belong to the next command. */
@@ -66,6 +73,7 @@ export class HeldCalls {
       } else this.#held.delete(callId)
     }
     this.#dirty.clear()
+    this.#moved = false
     this.#undo = []
     for (const callId of this.#held.keys()) {
       if (this.#held.size <= MAX_HELD) break
@@ -76,6 +84,11 @@ export class HeldCalls {
   clear(): void {
     this.#held.clear()
     this.#dirty.clear()
+    this.#moved = false
     this.#undo = []
   }
+}
+
+function isUnsettled(row: CallRow | undefined): boolean {
+  return row?.state === 'unknown' || row?.state === 'caller_gone'
 }

@@ -4,11 +4,16 @@
  * The order matters: the same message again is not its own twin, and a twin must not spend the approval of the call it is a twin of.
  */
 import type { Opened } from '../../core/ports/ledger.ts'
-import { factsText } from '../canonical-text.ts'
-import type { OpenCommand, RefuseCommand } from '../commands.ts'
+import { type OpenTerms, type OpenWords, OPENED, type RefuseCommand } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
 import { spendApproval } from './approvals.ts'
-import { insertCallRow, parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './call-row.ts'
+import {
+  type CallRow,
+  insertCallRow,
+  parseCallRow,
+  readRecorded,
+  SELECT_CALL_BY_KEY,
+} from './call-row.ts'
 import { newestInsisting, recordInsist } from './insists.ts'
 import { insertTask } from './task-row.ts'
 
@@ -17,46 +22,72 @@ const NEWEST_TWIN = `SELECT call_id, opened_at, state FROM calls
   WHERE act_key = :actKey AND state IN ('unknown', 'caller_gone') AND side_effect = 1
   ORDER BY opened_seq DESC LIMIT 1`
 
+/** What nothing else hangs on. */
+export const NO_TERMS: OpenTerms = {
+  endpoint: '',
+  insist: null,
+  approvalId: null,
+  continues: null,
+  idempotency: null,
+  task: null,
+}
+
 /** Opens a call. */
-export function openCall(writer: Writer, command: OpenCommand): Opened {
-  const { idempotency } = command
+export function openCall(
+  writer: Writer,
+  callId: string,
+  words: OpenWords,
+  terms: OpenTerms,
+): Opened {
+  const { idempotency } = terms
   const known =
     idempotency === null ? undefined : writer.get(SELECT_CALL_BY_KEY, { key: idempotency.key })
   if (known !== undefined && idempotency !== null)
     return readRecorded(parseCallRow(known), idempotency.digest)
-  const twin = command.sideEffect ? writer.get(NEWEST_TWIN, { actKey: command.actKey }) : undefined
+  const twin = words.sideEffect ? writer.get(NEWEST_TWIN, { actKey: words.actKey }) : undefined
   const newest = twin === undefined ? null : newestInsisting(writer, String(twin['call_id']))
-  if (twin !== undefined && newest !== null && newest !== command.insist)
-    return sayTwin(twin, newest)
-  if (command.approvalId !== null && !spendApproval(writer, command.approvalId, command)) {
-    return { kind: 'approval_spent' }
+  if (twin !== undefined && newest !== null && newest !== terms.insist) return sayTwin(twin, newest)
+  if (terms.approvalId !== null) {
+    const { endpoint, continues } = terms
+    const spender = { callId, principal: words.principal, endpoint, continues }
+    if (!spendApproval(writer, terms.approvalId, spender)) return { kind: 'approval_spent' }
   }
-  const facts = factsText(writer.withPayload(command.callId, command.facts, command.payload))
-  const taskId = command.task?.id ?? null
-  const openedSeq = writer.append({ kind: 'opened', callId: command.callId, taskId, facts })
-  insertCallRow(writer, {
-    callId: command.callId,
+  insertCallRow(writer, appendOpening(writer, callId, words, terms))
+  if (newest !== null) recordInsist(writer, newest, callId)
+  if (terms.task !== null) insertTask(writer, terms.task)
+  return OPENED
+}
+
+/** Writes the entry of an opening. @returns the row of its call, which nobody holds yet. */
+export function appendOpening(
+  writer: Writer,
+  callId: string,
+  words: OpenWords,
+  { task, idempotency }: OpenTerms,
+): CallRow {
+  const facts = writer.withPayload(callId, words.facts, words.payload)
+  const taskId = task?.id ?? null
+  const openedSeq = writer.append({ kind: 'opened', callId, taskId, facts })
+  return {
+    callId,
     openedSeq,
-    openedAt: command.openedAt,
+    openedAt: words.openedAt,
     state: 'open',
-    sideEffect: command.sideEffect ? 1 : 0,
-    actKey: command.sideEffect ? command.actKey : null,
-    principal: command.principal,
+    sideEffect: words.sideEffect ? 1 : 0,
+    actKey: words.sideEffect ? words.actKey : null,
+    principal: words.principal,
     taskId,
     outcome: null,
     settledAt: null,
     idempotencyKey: idempotency?.key ?? null,
     idempotencyDigest: idempotency?.digest ?? null,
-  })
-  if (newest !== null) recordInsist(writer, newest, command.callId)
-  if (command.task !== null) insertTask(writer, command.task)
-  return { kind: 'opened' }
+  }
 }
 
 /** Records a call that the gate stopped: nothing left, nothing ran. */
 export function refuseCall(writer: Writer, command: RefuseCommand): void {
-  const facts = factsText(writer.withPayload(command.callId, command.facts, command.payload))
-  const outcome = factsText(command.outcome)
+  const facts = writer.withPayload(command.callId, command.facts, command.payload)
+  const { outcome } = command
   const openedSeq = writer.append({
     kind: 'refused',
     callId: command.callId,

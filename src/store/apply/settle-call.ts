@@ -7,8 +7,8 @@
 import { assertNever } from '../../core/words/assert-never.ts'
 import type { EntryKind } from '../../core/words/entry.ts'
 import { ComityError } from '../../core/words/errors.ts'
-import { canonicalText, clip, factsText } from '../canonical-text.ts'
-import type { SettleCommand } from '../commands.ts'
+import { canonicalText, clip } from '../canonical-text.ts'
+import type { CommitTask, SettleWords } from '../commands.ts'
 import type { Writer } from '../writer.ts'
 import { type CallRow, loadCallRow, moveCallRow, releaseKey } from './call-row.ts'
 import { commitTask } from './commit-task.ts'
@@ -22,26 +22,30 @@ const BY_HAND_WORDS = {
 } as const
 
 /** Settles a call and moves its task in the same unit. @returns `late` when a person had ended the task meanwhile. */
-export function settleCall(writer: Writer, command: SettleCommand): 'settled' | 'late' {
-  const call = expectCall(writer, command.callId)
+export function settleCall(
+  writer: Writer,
+  callId: string,
+  words: SettleWords,
+  task: CommitTask | null,
+): 'settled' | 'late' {
+  const call = expectCall(writer, callId)
   const byHand = call.outcome?.startsWith(BY_HAND) === true
   if (call.state === 'refused' || (call.state === 'settled' && !byHand)) {
     throw new ComityError('conflict', `call ${call.callId} is ${call.state} already`)
   }
-  const moved = command.task === null ? 'committed' : commitTask(writer, command.task, null)
+  const moved = task === null ? 'committed' : commitTask(writer, task, null)
   const done = byHand && moved === 'stale' ? 'late' : 'settled'
   if (done === 'settled') expectCommitted(moved, call)
-  const outcome = factsText(writer.withPayload(call.callId, command.outcome, command.payload))
-  const taskId = call.taskId ?? command.task?.task.id ?? null
+  const outcome = writer.withPayload(callId, words.outcome, words.payload)
+  const taskId = call.taskId ?? task?.task.id ?? null
   const facts = byHand ? `{"afterHand":true,"outcome":${outcome}}` : outcome
-  writer.append({ kind: 'settled', callId: call.callId, taskId, facts })
+  writer.append({ kind: 'settled', callId, taskId, facts })
   // A person has settled it: that nobody knows is no news then.
-  if (byHand && command.state === 'unknown') return done
+  if (byHand && words.state === 'unknown') return done
   // The row may have been settled through its task by the commit above.
-  const present = expectCall(writer, command.callId)
-  const neverRan = command.outcome['state'] === 'failed' && command.outcome['ran'] === 'no'
-  const row = neverRan && !byHand ? releaseKey(writer, present) : present
-  moveCallRow(writer, row, { state: command.state, outcome })
+  const present = expectCall(writer, callId)
+  const row = words.neverRan && !byHand ? releaseKey(writer, present) : present
+  moveCallRow(writer, row, { state: words.state, outcome })
   return done
 }
 
