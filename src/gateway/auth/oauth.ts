@@ -6,32 +6,10 @@
  *
  * @source MCP 2026-07-28, authorization.
  */
-import type { ServerMetadata } from './server-metadata.ts'
-import type { AuthConfig, RegisteredClient, TokenPlace, TokenSet } from './words.ts'
+import type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
+import type { RegisteredClient, TokenPlace, TokenSet } from './words.ts'
 
-/** A peer and how the operator wants it logged in to. */
-export interface AuthPeer {
-  readonly name: string
-  /** Where it is spoken to. */
-  readonly url: string
-  readonly auth: AuthConfig
-}
-
-/** Who gives tokens for a peer. Plain data. */
-export interface Discovered {
-  /** The canonical URI of the peer, or what its metadata says in its place. @source RFC 8707; RFC 9728, section 3.3 */
-  readonly resource: string
-  /** Of the peer's own metadata. */
-  readonly resourceScopes?: readonly string[]
-  readonly wantsDpop: boolean
-  readonly server: ServerMetadata
-}
-
-/** What a peer refused with. */
-export interface RefusalWords {
-  /** Each `WWW-Authenticate` field as it came. */
-  readonly challenges: readonly string[]
-}
+export type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
 
 /** A login that waits for its person. Plain data, secret as a whole, good once. */
 export interface PendingLogin {
