@@ -88,7 +88,12 @@ export interface KeptTokens {
 
 /** Tokens and clients at rest, encrypted; shared by all processes of one store. */
 export interface TokenStore {
+  /** @throws ComityError `store_corrupt` when what lies there was changed by others. */
   load(place: TokenPlace): KeptTokens | undefined
+  /** 0 for none. Also of what cannot be loaded. */
+  versionOf(place: TokenPlace): number
+  /** Another number whenever anybody, in this process or another, has written. Cheap. */
+  revision(): number
   /** All places at which this principal has tokens for this peer. */
   placesOf(principal: string, peer: string): readonly TokenPlace[]
   /** @param version that was loaded, 0 for none. @returns false when somebody wrote a newer one meanwhile: theirs stays. */

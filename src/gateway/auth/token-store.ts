@@ -1,0 +1,122 @@
+/** The tokens and clients of a store as words: what the token file seals is their JSON. */
+import { existsSync } from 'node:fs'
+import { isObject } from '../../core/words/is-object.ts'
+import {
+  openTokenFile,
+  tokenFileOf,
+  type SealedPlace,
+  type TokenFileOptions,
+} from '../../store/tokens.ts'
+import type { RegisteredClient, TokenPlace, TokenSet, TokenStore } from './words.ts'
+
+/** The tokens of a store, opened when they are first needed: most gateways never log in anywhere. */
+export interface TokenDoor {
+  /** @throws ComityError as `openTokenFile`. */
+  open(): TokenStore
+  /** As `open`, where there is anything to open. */
+  openIfThere(): TokenStore | undefined
+  close(): void
+}
+
+export function createTokenDoor(options: TokenFileOptions): TokenDoor {
+  let store: TokenStore | undefined
+  const open = (): TokenStore => (store ??= openTokenStore(options))
+  return {
+    open,
+    openIfThere: () =>
+      store === undefined && !existsSync(tokenFileOf(options.store)) ? undefined : open(),
+    close() {
+      store?.close()
+      store = undefined
+    },
+  }
+}
+
+/**
+ * Opens the tokens beside a store.
+ *
+ * @throws ComityError as `openTokenFile`.
+ */
+export function openTokenStore(options: TokenFileOptions): TokenStore {
+  const file = openTokenFile(options)
+  return {
+    load(place) {
+      const kept = file.load(placeOf(place))
+      const tokens = kept === undefined ? undefined : parseTokens(kept.text)
+      return kept === undefined || tokens === undefined
+        ? undefined
+        : { version: kept.version, tokens }
+    },
+    versionOf: (place) => file.versionOf(placeOf(place)),
+    revision: () => file.revision(),
+    placesOf: (principal, peer) =>
+      file
+        .places(['tokens', principal, peer])
+        .flatMap(([, , , issuer, resource]) =>
+          issuer === undefined || resource === undefined
+            ? []
+            : [{ principal, peer, issuer, resource }],
+        ),
+    save: (place, tokens, version) => file.save(placeOf(place), JSON.stringify(tokens), version),
+    remove: (place, version) => file.remove(placeOf(place), version),
+    loadClient(issuer, peer) {
+      const kept = file.load(['client', issuer, peer])
+      return kept === undefined ? undefined : parseClient(kept.text)
+    },
+    saveClient(peer, client) {
+      const place: SealedPlace = ['client', client.issuer, peer]
+      // The newest wins: an earlier client of ours is one that nobody needs any more.
+      while (!file.save(place, JSON.stringify(client), file.versionOf(place)));
+    },
+    removeClient(issuer, peer) {
+      const place: SealedPlace = ['client', issuer, peer]
+      file.remove(place, file.versionOf(place))
+    },
+    exclusively: (place, work) => file.exclusively(placeOf(place), work),
+    close: () => file.close(),
+  }
+}
+
+function placeOf({ principal, peer, issuer, resource }: TokenPlace): SealedPlace {
+  return ['tokens', principal, peer, issuer, resource]
+}
+
+/** @returns undefined for what another version of comity may have meant by it. */
+function parseTokens(text: string): TokenSet | undefined {
+  const said: unknown = JSON.parse(text)
+  if (!isObject(said)) return undefined
+  const { accessToken, tokenType, refreshToken, expiresAt, scopes, clientId, dpopKey } = said
+  if (typeof accessToken !== 'string' || typeof clientId !== 'string') return undefined
+  if (tokenType !== 'bearer' && tokenType !== 'dpop') return undefined
+  return {
+    accessToken,
+    tokenType,
+    clientId,
+    scopes: textsOf(scopes),
+    ...(typeof refreshToken === 'string' ? { refreshToken } : {}),
+    ...(typeof expiresAt === 'number' ? { expiresAt } : {}),
+    ...(isObject(dpopKey) ? { dpopKey } : {}),
+  }
+}
+
+function parseClient(text: string): RegisteredClient | undefined {
+  const said: unknown = JSON.parse(text)
+  if (!isObject(said)) return undefined
+  const { issuer, id, secret, redirectUris, expiresAt } = said
+  const method = METHODS.find((known) => known === said['method'])
+  if (typeof issuer !== 'string' || typeof id !== 'string' || method === undefined) return undefined
+  return {
+    issuer,
+    id,
+    method,
+    redirectUris: textsOf(redirectUris),
+    ...(typeof secret === 'string' ? { secret } : {}),
+    ...(typeof expiresAt === 'number' ? { expiresAt } : {}),
+  }
+}
+
+const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
