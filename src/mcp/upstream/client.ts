@@ -16,14 +16,11 @@ import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
-import { isObject } from '../../core/words/is-object.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
 import { LOCAL } from '../../core/words/principal.ts'
 import { JsonFault } from '../wire/json-fault.ts'
-import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
-import { createAnyHttpLink } from './any-http.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from './deadlines.ts'
@@ -38,7 +35,7 @@ import type { AnswerRequest } from './link.ts'
 import type { MayAsk } from './asks.ts'
 import { listServer, type ServerListing } from './list.ts'
 import { type CapabilityLock, mayAsk } from './lock.ts'
-import type { Offer, OfferOptions } from './offer.ts'
+import type { OfferOptions } from './offer.ts'
 import { judgeFailure, unclear } from './outcome.ts'
 import { askQuery } from './query.ts'
 import { methodOf } from './request.ts'
@@ -150,6 +147,7 @@ class ServerPeer implements McpPeer {
     this.#world = {
       peer: this.name,
       onOtherRevision: (session, sure) => this.#renew(session, sure),
+      onOtherOffer: () => this.#changed(),
       onDropped: () => void (this.#droppedEvents += 1),
     }
     this.#clientInfo = encodeJson(deps.clientInfo)
@@ -272,7 +270,11 @@ class ServerPeer implements McpPeer {
     const { server } = this.#config
     const { maxBytes } = this.#options
     const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
-    if (server.transport === 'http') return createAnyHttpLink(server, listener, options)
+    if (server.transport === 'http') {
+      // Whoever has only servers of their own loads nothing of HTTP.
+      const { createAnyHttpLink } = await import('./any-http.ts')
+      return createAnyHttpLink(server, listener, options)
+    }
     const start = (): Promise<ServerProcess> => {
       if (this.#closed) throw new LinkFailure('unreachable', false, 'it was closed')
       return startServer(server, this.#deps.environment)
@@ -374,30 +376,9 @@ class ServerPeer implements McpPeer {
 
   #send({ connection, offer }: Instance, call: PeerCall): Promise<Outcome> {
     const { act, stop } = call
-    const send = (session: Session): Promise<Outcome> => this.#sendOn(session, offer, call)
+    const send = (session: Session): Promise<Outcome> => sendCall(this.#world, session, offer, call)
     return onSession(connection, send, { signal: stop, act })
   }
-
-  async #sendOn(session: Session, offer: Offer, sending: PeerCall): Promise<Outcome> {
-    const { call, stop } = sending
-    const judged = offer.refusal(session, call, stop)
-    const refusal = judged instanceof Promise ? await judged : judged
-    if (refusal !== undefined) return refusal
-    const annotated = offer.paramHeaders(call.route.capability)
-    const outcome = await sendCall(this.#world, session, sending, annotated)
-    if (refusedHeaders(outcome)) {
-      offer.outdate()
-      this.#changed()
-    }
-    return outcome
-  }
-}
-
-/** The tool asks for other headers than its definition did: that is not the present one. @source MCP 2026-07-28, `x-mcp-header`. */
-function refusedHeaders(outcome: Outcome): boolean {
-  if (outcome.state !== 'failed' || outcome.ran !== 'no') return false
-  const error = outcome.native?.value()
-  return isObject(error) && error.code === RPC_ERRORS.headerMismatch
 }
 
 /** Bound to what would be run or reached, not to secrets: pins survive a new token. */

@@ -75,8 +75,6 @@ export interface Post {
 
 /** How long a server may keep a stream open after it answered, milliseconds. */
 const LINGER_MS = 1000
-/** Deadlines are the caller's. */
-const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
 /** How much of an error page is read. */
 const MAX_ERROR_BYTES = 1024 * 1024
 
@@ -105,7 +103,15 @@ export function openExchange(
   const headers = sent.headers as string[]
   try {
     dispatcher.dispatch(
-      { path, method, headers, body: method === 'GET' ? null : body, ...NO_TIMEOUTS },
+      // Deadlines are the caller's.
+      {
+        path,
+        method,
+        headers,
+        body: method === 'GET' ? null : body,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
       exchange,
     )
   } catch (cause) {

@@ -6,17 +6,10 @@
  */
 import type { Continuation, OutboundCall } from '../../core/words/call.ts'
 import type { Change } from '../wire/changed-object.ts'
-import { encodeCall, membersOfMeta } from '../wire/codec.ts'
+import { changedMeta, encodeCall, membersOfMeta, type ReadParams } from '../wire/codec.ts'
 import { membersOf } from '../wire/native.ts'
 import { MODERN_META, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
-import {
-  encodeJson,
-  findMember,
-  readString,
-  scanObject,
-  setMembers,
-  type Member,
-} from '../wire/spans.ts'
+import { encodeJson, findMember, readString, scanObject, setMembers } from '../wire/spans.ts'
 import { answerBytes } from './questions.ts'
 import type { Terms } from './terms.ts'
 
@@ -28,9 +21,7 @@ export interface CallMethod {
 }
 
 /** The caller's own params, and what their `_meta` asks of the peer besides the result. */
-export interface Params {
-  readonly members: readonly Member[]
-  readonly metaMembers: readonly Member[]
+export interface Params extends ReadParams {
   /** Progress nobody asked for would only cost the peer work. */
   readonly wantsProgress: boolean
   /** The least severe log message that is wanted; none when left out. */
@@ -58,6 +49,7 @@ export function readParams({ native }: OutboundCall): Params {
   const metaMembers = membersOfMeta(native.bytes, members)
   const level = findMember(metaMembers, MODERN_META.logLevel)
   return {
+    bytes: native.bytes,
     members,
     metaMembers,
     wantsProgress: findMember(metaMembers, PROGRESS_TOKEN) !== undefined,
@@ -79,16 +71,16 @@ export function encodeRequest(
   call: OutboundCall,
   { method, key }: CallMethod,
   terms: Terms,
-  { members, metaMembers, wantsProgress }: Params,
+  params: Params,
 ): Uint8Array {
   const { continuation } = call
-  const named = { key, value: Buffer.from(JSON.stringify(call.route.capability), 'utf8') }
+  const named = { key, value: JSON.stringify(call.route.capability) }
+  const meta = changedMeta(params, terms.meta(params.wantsProgress ? id : undefined))
   const changes: readonly Change[] =
     continuation === undefined || terms.facts.era === 'legacy'
-      ? [named, NO_TASK, NO_RESPONSES, NO_STATE]
-      : [named, NO_TASK, ...continued(continuation)]
-  const meta = terms.meta(wantsProgress ? id : undefined)
-  return encodeCall({ id, method, params: call.native.bytes, members, metaMembers, changes, meta })
+      ? [named, NO_TASK, NO_RESPONSES, NO_STATE, meta]
+      : [named, NO_TASK, ...continued(continuation), meta]
+  return encodeCall(id, method, params, changes)
 }
 
 const NO_TASK: Change = { key: 'task', value: undefined }

@@ -14,6 +14,7 @@ import { createEventQueue, type EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
 import { speaksOfSessions } from './http-status.ts'
 import { LinkFailure, type AnswerRequest, type LinkRequest } from './link.ts'
+import type { Offer } from './offer.ts'
 import { judgeAnswer, type Asked } from './outcome.ts'
 import { type CallMethod, encodeRequest, readParams, type Params } from './request.ts'
 import type { Begun, Session } from './session.ts'
@@ -29,6 +30,8 @@ export interface SendWorld {
    * @param sure whether it said so.
    */
   onOtherRevision(session: Session, sure: boolean): void
+  /** A list of the server is not the present one. @source MCP 2026-07-28, `x-mcp-header` */
+  onOtherOffer(): void
   /** Told of each event that its caller was too slow for. */
   onDropped(): void
 }
@@ -114,14 +117,18 @@ function isAct({ operation, route }: OutboundCall): boolean {
   return !(route.trusted && route.hints.readOnly === true)
 }
 
-/** Sends it and waits for the outcome. @throws LinkFailure, JsonFault */
+/** Sends it on one connection, if it may go out there, and waits for the outcome. @throws LinkFailure, JsonFault */
 export async function sendCall(
   world: SendWorld,
   session: Session,
+  offer: Offer,
   call: PeerCall,
-  annotated: readonly ParamHeader[] | undefined,
 ): Promise<Outcome> {
   const { facts, link } = session
+  const judged = offer.refusal(session, call.call, call.stop)
+  const refusal = judged instanceof Promise ? await judged : judged
+  if (refusal !== undefined) return refusal
+  const annotated = offer.paramHeaders(call.call.route.capability)
   const begun = session.begin(call, call.params.logLevel)
   try {
     if (begun.ready !== undefined) await begun.ready
@@ -129,7 +136,7 @@ export async function sendCall(
     const asked = { peer: world.peer, facts, can: terms.can, act: call.act }
     const send = new CallSend(link.nextId(), call, terms, begun, annotated, lateOf(call, asked))
     const answer = await link.request(send)
-    if (answer.kind === 'error') noticeRevision(world, session, answer)
+    if (answer.kind === 'error') noticeError(world, session, offer, answer)
     return judgeAnswer(answer, asked)
   } catch (error) {
     if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
@@ -211,8 +218,14 @@ function lateOf({ late }: PeerCall, asked: Asked): CallSend['onLate'] {
   return late === undefined ? undefined : (answered) => late(judgeAnswer(answered, asked))
 }
 
-function noticeRevision(world: SendWorld, session: Session, answer: RpcError): void {
+/** What an error says of more than its call. */
+function noticeError(world: SendWorld, session: Session, offer: Offer, answer: RpcError): void {
   const { facts } = session
+  // The tool asks for other headers than its definition did: that is not the present one.
+  if (answer.code === RPC_ERRORS.headerMismatch) {
+    offer.outdate()
+    world.onOtherOffer()
+  }
   if (saysOtherRevision(answer, facts)) world.onOtherRevision(session, true)
   else if (facts.era === 'modern' && speaksOfSessions(answer)) {
     world.onOtherRevision(session, false)

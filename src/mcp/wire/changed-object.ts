@@ -9,7 +9,8 @@ import type { Member, Span } from './spans.ts'
 /** A member as it is to be: set, an object that changes itself, or left out. */
 export interface Change {
   readonly key: string
-  readonly value: Uint8Array | ChangedObject | undefined
+  /** JSON as bytes or as text. */
+  readonly value: Uint8Array | string | ChangedObject | undefined
 }
 
 /** An object within bytes. */
@@ -25,6 +26,8 @@ export interface ChangedObject {
 const BRACE_OPEN = 0x7b
 /** So many bytes are copied by hand: a call costs more. */
 const FEW_BYTES = 24
+/** Bytes of one UTF-16 unit in UTF-8 at most. */
+const UNIT_BYTES = 3
 
 /** Whether nothing is in it any more. */
 export function isEmptied({ members, changes }: ChangedObject): boolean {
@@ -54,7 +57,9 @@ function mostOf({ span, changes }: ChangedObject): number {
   for (const { key, value } of changes) {
     if (value === undefined) continue
     // A key of ours is plain: quotes, colon and comma come to it.
-    most += key.length + 4 + (value instanceof Uint8Array ? value.length : mostOf(value))
+    most += key.length + 4
+    if (typeof value === 'string') most += value.length * UNIT_BYTES
+    else most += value instanceof Uint8Array ? value.length : mostOf(value)
   }
   return most
 }
@@ -136,10 +141,12 @@ class Writer {
     }
   }
 
-  #value(value: Uint8Array | ChangedObject): void {
-    if (!(value instanceof Uint8Array)) return this.object(value)
-    this.#to.set(value, this.#length)
-    this.#length += value.length
+  #value(value: NonNullable<Change['value']>): void {
+    if (typeof value === 'string') this.#length += this.#to.write(value, this.#length, 'utf8')
+    else if (value instanceof Uint8Array) {
+      this.#to.set(value, this.#length)
+      this.#length += value.length
+    } else this.object(value)
   }
 
   #copyTo(end: number): void {

@@ -4,7 +4,7 @@
  *
  * Which hop speaks which revision is decided by the doors and peers, not here.
  */
-import { isEmptied, writeChanged, type Change, type ChangedObject } from './changed-object.ts'
+import { isEmptied, writeChanged, type Change } from './changed-object.ts'
 import { PROGRESS_TOKEN, MODERN_META, RESULT_TYPES } from './rev-2026-07-28.ts'
 import {
   changeMembers,
@@ -44,7 +44,9 @@ export interface ResultHead {
 }
 
 const EMPTY_OBJECT = encodeJson({})
+const EMPTY_SPAN = { start: 0, end: EMPTY_OBJECT.length }
 const NONE: readonly Member[] = []
+const NO_META: Change = { key: '_meta', value: undefined }
 const VALIDATED = { validated: true }
 /** Keys that describe one modern hop; the next hop has its own or none. */
 const HOP_KEYS = [
@@ -53,20 +55,12 @@ const HOP_KEYS = [
   MODERN_META.clientInfo,
 ] as const
 
-/** What is known of a request before it is written. */
-export interface CallOrder {
-  readonly id: number
-  readonly method: string
-  /** The caller's params. */
-  readonly params: Uint8Array
-  /** Of the params, as they were checked. */
+/** The caller's params as they were read. */
+export interface ReadParams {
+  readonly bytes: Uint8Array
   readonly members: readonly Member[]
-  /** Of the `_meta` among them, if there is one. */
+  /** Of the `_meta` among them; empty when there is none. */
   readonly metaMembers: readonly Member[]
-  /** Of members besides `_meta`. */
-  readonly changes: readonly Change[]
-  /** From `hopChanges`. */
-  readonly meta: readonly Change[]
 }
 
 /** How `_meta` changes for the next hop: our own triple and progress token, every unknown key kept. */
@@ -117,46 +111,52 @@ export function hopParams(
   const from = params ?? EMPTY_OBJECT
   const members = scanObject(from)
   const own = Object.entries(changes).map(([key, value]) => ({ key, value }))
-  const metaMembers = membersOfMeta(from, members)
-  const order = { params: from, members, metaMembers, changes: own, meta: hopChanges(hop) }
-  return writeChanged('', from, paramsOf(order), '')
+  const read = { bytes: from, members, metaMembers: membersOfMeta(from, members) }
+  return encodeParams('', read, [...own, changedMeta(read, hopChanges(hop))], '')
 }
 
-/** The whole request for the next hop, in one pass over the params. */
-export function encodeCall(order: CallOrder): Uint8Array {
-  const head = `{"jsonrpc":"2.0","id":${order.id},"method":"${order.method}","params":`
-  return writeChanged(head, order.params, paramsOf(order), '}')
+/**
+ * The whole request for the next hop, in one pass over the params.
+ *
+ * @param changes of members, `_meta` among them (`changedMeta`).
+ */
+export function encodeCall(
+  id: number,
+  method: string,
+  params: ReadParams,
+  changes: readonly Change[],
+): Uint8Array {
+  const head = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":`
+  return encodeParams(head, params, changes, '}')
+}
+
+/** @param changes from `hopChanges`. */
+export function changedMeta(
+  { members, metaMembers }: ReadParams,
+  changes: readonly Change[],
+): Change {
+  const came = findMember(members, '_meta')
+  const span = came?.value ?? EMPTY_SPAN
+  const object = { span, members: metaMembers, changes }
+  if (isEmptied(object)) return NO_META
+  const value = came === undefined ? writeChanged('', EMPTY_OBJECT, object, '') : object
+  return { key: '_meta', value }
+}
+
+function encodeParams(
+  before: string,
+  { bytes, members }: ReadParams,
+  changes: readonly Change[],
+  after: string,
+): Uint8Array {
+  const span = { start: 0, end: bytes.length }
+  return writeChanged(before, bytes, { span, members, changes }, after)
 }
 
 /** The members of a `_meta` among these. @throws JsonFault when it is no object, or says something twice. */
 export function membersOfMeta(params: Uint8Array, members: readonly Member[]): readonly Member[] {
   const meta = findMember(members, '_meta')
   return meta === undefined ? NONE : scanObject(params, meta.value, VALIDATED)
-}
-
-function paramsOf({
-  params,
-  members,
-  metaMembers,
-  changes,
-  meta,
-}: Omit<CallOrder, 'id' | 'method'>): ChangedObject {
-  const span = { start: 0, end: params.length }
-  const value = metaOf(findMember(members, '_meta'), metaMembers, meta)
-  return { span, members, changes: [...changes, { key: '_meta', value }] }
-}
-
-function metaOf(
-  came: Member | undefined,
-  members: readonly Member[],
-  changes: readonly Change[],
-): Change['value'] {
-  if (came !== undefined) {
-    const object = { span: came.value, members, changes }
-    return isEmptied(object) ? undefined : object
-  }
-  const object = { span: { start: 0, end: EMPTY_OBJECT.length }, members: NONE, changes }
-  return isEmptied(object) ? undefined : writeChanged('', EMPTY_OBJECT, object, '')
 }
 
 /** Reads what kind of result this is without parsing it. @throws JsonFault when it is no object. */

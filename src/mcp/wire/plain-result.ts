@@ -47,68 +47,86 @@ export function readPlainResult(bytes: Uint8Array, id: number): PlainResult | un
 }
 
 function read(text: Text, id: number): PlainResult | undefined {
-  const { bytes } = text
   const open = skipSpace(text, 0)
   if (typeAt(text, open) !== 'object') return undefined
-  const keys: string[] = []
-  const head = new Head(text)
-  let isPlain = true
-  let said = 0
-  let result: Member | undefined
-  const close = walkObject(text, open, 1, (keyStart, keyEnd, start) => {
-    const keySpan = { start: keyStart, end: keyEnd }
-    const key = readString(bytes, keySpan)
-    isPlain &&= isNew(keys, key)
-    if (key === 'result' && typeAt(text, start) === 'object') {
-      const value = { start, end: head.read(start) }
-      result = { key, keySpan, value, type: 'object' }
-      return value.end
-    }
-    const end = scanValue(text, start, 1)
-    if (key === 'jsonrpc') said += isText(bytes, start, end, '2.0') ? 1 : 0
-    else if (key === 'id') said += isNumber(bytes, start, end, id) ? 1 : 0
-    else isPlain &&= key !== 'method' && key !== 'error' && key !== 'result'
-    return end
-  })
-  expectEnd(text, close)
-  if (!isPlain || said !== 2 || result === undefined || !head.isPlain) return undefined
-  return new PlainResult(bytes, id, result, head.isError)
+  const reading = new Reading(text, id)
+  expectEnd(text, reading.envelope(open))
+  return reading.result()
 }
 
-/** What the result says of itself at its top level. */
-class Head {
+/** One message while it is read. */
+class Reading {
   readonly #text: Text
+  readonly #id: number
+  /** Of the envelope, and of the result behind them. */
   readonly #keys: string[] = []
-  isError = false
-  isPlain = true
+  #isPlain = true
+  #isVersioned = false
+  #isOurs = false
+  #isError = false
+  #result: Member | undefined
 
-  constructor(text: Text) {
+  constructor(text: Text, id: number) {
     this.#text = text
+    this.#id = id
   }
 
   /** @returns where it ends. */
-  read(open: number): number {
-    return walkObject(this.#text, open, 2, (keyStart, keyEnd, start) =>
-      this.#member({ start: keyStart, end: keyEnd }, start),
+  envelope(open: number): number {
+    return walkObject(this.#text, open, 1, (keyStart, keyEnd, start) =>
+      this.#ofEnvelope({ start: keyStart, end: keyEnd }, start),
     )
   }
 
-  #member(keySpan: Span, start: number): number {
-    const { bytes } = this.#text
+  result(): PlainResult | undefined {
+    const isPlain = this.#isPlain && this.#isVersioned && this.#isOurs
+    if (!isPlain || this.#result === undefined) return undefined
+    return new PlainResult(this.#text.bytes, this.#id, this.#result, this.#isError)
+  }
+
+  #ofEnvelope(keySpan: Span, start: number): number {
+    const text = this.#text
+    const { bytes } = text
     const key = readString(bytes, keySpan)
-    const end = scanValue(this.#text, start, 2)
-    this.isPlain &&= isNew(this.#keys, key)
-    // `true` is the only value of four bytes that begins so.
-    if (key === 'isError') this.isError = bytes[start] === 0x74
-    else if (key === 'resultType') this.isPlain &&= isText(bytes, start, end, RESULT_TYPES.complete)
+    if (!this.#isNew(key, 0)) this.#isPlain = false
+    if (key === 'result' && typeAt(text, start) === 'object') {
+      const end = this.#ofResult(start)
+      this.#result = { key, keySpan, value: { start, end }, type: 'object' }
+      return end
+    }
+    const end = scanValue(text, start, 1)
+    if (key === 'jsonrpc') this.#isVersioned = isText(bytes, start, end, '2.0')
+    else if (key === 'id') this.#isOurs = isNumber(bytes, start, end, this.#id)
+    else if (key === 'method' || key === 'error' || key === 'result') this.#isPlain = false
     return end
   }
-}
 
-function isNew(keys: string[], key: string): boolean {
-  if (keys.length >= MOST_KEYS || keys.includes(key)) return false
-  keys.push(key)
-  return true
+  #ofResult(open: number): number {
+    const text = this.#text
+    const { bytes } = text
+    const before = this.#keys.length
+    const end = walkObject(text, open, 2, (keyStart, keyEnd, start) => {
+      const key = readString(bytes, { start: keyStart, end: keyEnd })
+      const close = scanValue(text, start, 2)
+      if (!this.#isNew(key, before)) this.#isPlain = false
+      // `true` is the only value that begins so.
+      if (key === 'isError') this.#isError = bytes[start] === 0x74
+      if (key === 'resultType' && !isText(bytes, start, close, RESULT_TYPES.complete)) {
+        this.#isPlain = false
+      }
+      return close
+    })
+    this.#keys.length = before
+    return end
+  }
+
+  /** Among the keys from there on. */
+  #isNew(key: string, from: number): boolean {
+    const keys = this.#keys
+    if (keys.length - from >= MOST_KEYS || keys.includes(key, from)) return false
+    keys.push(key)
+    return true
+  }
 }
 
 function isText(bytes: Uint8Array, start: number, end: number, text: string): boolean {
