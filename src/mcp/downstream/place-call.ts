@@ -6,7 +6,7 @@
  */
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Continuation, NewCall, Operation } from '../../core/words/call.ts'
-import type { JsonText } from '../../core/words/native.ts'
+import type { JsonText, Native } from '../../core/words/native.ts'
 import { riskOf } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
 import { mcpNative } from '../wire/native.ts'
@@ -188,7 +188,7 @@ export function createCall(
     route,
     principal: visit.principal,
     operation,
-    native: mcpNative(paramsFor(visit), visit.revision),
+    native: nativeFor(visit),
     arguments: args,
     door: doorOf(visit),
     requestId: visit.request.id.value,
@@ -198,6 +198,13 @@ export function createCall(
     ...(meta.insist === undefined ? {} : { insist: meta.insist }),
     ...(meta.modelCallId === undefined ? {} : { modelCallId: meta.modelCallId }),
   }
+}
+
+/** What goes on as it came was checked here, and need not be looked at again by whoever sends it. */
+function nativeFor(visit: Visit): Native {
+  const { members, params, revision } = visit
+  const bytes = paramsFor(visit)
+  return mcpNative(bytes, revision, bytes === params ? members : undefined)
 }
 
 /** What goes on of the caller's params: nothing of rounds, no trace value that is none. */
