@@ -1,8 +1,10 @@
 /** From the checked file to the `Config` that the gateway reads: defaults, absolute paths, the order of the file. */
 import { dirname, resolve } from 'node:path'
 import type { AcceptanceRule } from '../../core/words/acceptance.ts'
+import type { AuthConfig } from '../auth/words.ts'
 import type { PolicyRule, PolicySection } from '../policy/section.ts'
 import { DEFAULT_POLICY } from '../policy/section.ts'
+import { hasAuthorization, keepsTokens } from './check-auth.ts'
 import type {
   AgentConfig,
   Config,
@@ -83,6 +85,7 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
       hosts: file.listen?.hosts ?? [],
     },
     store: storeFile(file.store, from),
+    ...present({ tokenKey: from.env['COMITY_TOKEN_KEY'] || undefined }),
     ignored: buildIgnored(file, yaml, from),
   }
 }
@@ -99,11 +102,13 @@ function buildServer(
     stateless: entry.stateless ?? false,
     timeouts: buildTimeouts(entry.timeouts),
     disabled: isOff(entry),
-    brought: brought.get(peerKey('mcpServers', name)) ?? [],
+    brought: [...(brought.get(peerKey('mcpServers', name)) ?? []), ...secretsOf(entry.auth)],
     ...present({ revision: entry.revision }),
   }
   if (entry.command === undefined) {
-    return { ...common, transport: 'http', url: entry.url ?? '', headers: entry.headers ?? {} }
+    const { url = '', headers = {} } = entry
+    const auth = buildAuth(entry)
+    return { ...common, transport: 'http', url, headers, ...present({ auth }) }
   }
   return {
     ...common,
@@ -113,6 +118,41 @@ function buildServer(
     env: entry.env ?? {},
     cwd: resolve(directory, entry.cwd ?? '.'),
   }
+}
+
+/** A server that wants a login gets one without a word in the file, unless its credentials are there or would be overheard. */
+function buildAuth({ auth, url = '', headers }: ServerEntry): AuthConfig | undefined {
+  if (auth === undefined && (hasAuthorization(headers) || !keepsTokens(url))) return undefined
+  const { grant, scopes, client, identity, ...rest } = auth ?? {}
+  return {
+    grant: grant ?? 'authorization_code',
+    scopes: scopes ?? [],
+    ...present(rest),
+    ...(client === undefined ? {} : { client: { ...present(client), id: client.id } }),
+    ...(identity === undefined ? {} : { identity: buildIdentity(identity) }),
+  }
+}
+
+type IdentityEntry = NonNullable<NonNullable<ServerEntry['auth']>['identity']>
+
+function buildIdentity({
+  issuer,
+  idToken,
+  client,
+}: IdentityEntry): NonNullable<AuthConfig['identity']> {
+  const known = client === undefined ? {} : { client: { ...present(client), id: client.id } }
+  return { issuer, idToken, ...known }
+}
+
+function secretsOf(auth: ServerEntry['auth']): readonly string[] {
+  const { client, assertion, identity } = auth ?? {}
+  return [
+    client?.secret,
+    client?.privateKey,
+    assertion,
+    identity?.idToken,
+    identity?.client?.secret,
+  ].filter((text) => text !== undefined)
 }
 
 function buildTimeouts({ start, idle, call }: ServerEntry['timeouts'] = {}): ServerTimeouts {

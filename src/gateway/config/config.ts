@@ -5,6 +5,7 @@
  */
 import type { AcceptanceRule } from '../../core/words/acceptance.ts'
 import type { CapabilityLock } from '../../mcp/upstream/lock.ts'
+import type { AuthConfig } from '../auth/words.ts'
 import type { PolicySection } from '../policy/section.ts'
 
 /** Revisions of MCP that `revision:` can lock a server to. */
@@ -40,7 +41,7 @@ interface McpServerCommon {
   readonly trust: 'all' | 'none'
   /** Turned off in the file: not started, but its name is still taken. */
   readonly disabled: boolean
-  /** Values that `${env:...}` and `${file:...}` brought into its entry: any of them may be a secret. */
+  /** Values that `${env:...}` and `${file:...}` brought into its entry, and secrets of `auth:`: never to be shown. */
   readonly brought: readonly string[]
 }
 
@@ -57,6 +58,8 @@ export interface HttpServerConfig extends McpServerCommon {
   readonly transport: 'http'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** How it is logged in to when it wants that; undefined where it never is: its headers say who we are, or it is reached over open http. */
+  readonly auth?: AuthConfig
 }
 
 export type McpServerConfig = StdioServerConfig | HttpServerConfig
@@ -129,5 +132,7 @@ export interface Config {
   readonly listen: ListenConfig
   /** The SQLite file, absolute. */
   readonly store: string
+  /** What tokens are sealed with, from the environment. Undefined: a key file beside the store. */
+  readonly tokenKey?: string
   readonly ignored: readonly Ignored[]
 }

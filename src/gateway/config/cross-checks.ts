@@ -7,6 +7,7 @@
 import { isIP } from 'node:net'
 import { RESERVED_PEER_NAMES } from '../../core/words/exposed-name.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
+import { checkAuth } from './check-auth.ts'
 import { parseDuration } from './duration.ts'
 import { isOff } from './expand-file.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
@@ -86,13 +87,14 @@ function checkServer(name: string, server: Readonly<Record<string, unknown>>): M
   } else if (!has('command') && !has('url')) {
     mistakes.push({ path, message: `${WAYS}, got neither` })
   }
-  const misplaced = has('url') ? ['args', 'env', 'cwd'] : has('command') ? ['headers'] : []
+  const misplaced = has('url') ? ['args', 'env', 'cwd'] : has('command') ? ['headers', 'auth'] : []
   for (const key of misplaced.filter(has)) {
     const message = `${key} has no meaning beside ${has('url') ? 'url' : 'command'}; remove one of them`
     mistakes.push({ path: [...path, key], message })
   }
   if (!isOff(server)) mistakes.push(...checkUrl([...path, 'url'], server['url']))
   mistakes.push(...checkHeaders([...path, 'headers'], server['headers'], isOff(server)))
+  if (has('url')) mistakes.push(...checkAuth(path, server, isOff(server)))
   mistakes.push(...checkEnv([...path, 'env'], server['env']))
   mistakes.push(...checkTimeouts([...path, 'timeouts'], server['timeouts']))
   for (const [index, argument] of asTexts(server['args']).entries()) {

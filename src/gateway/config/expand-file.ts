@@ -1,4 +1,4 @@
-/** Which values of the file are expanded: env, headers, url, card, args and tokens, of peers that are started. */
+/** Which values of the file are expanded: env, headers, url, auth, card, args and tokens, of peers that are started. */
 import type { ExpandFrom } from './expand.ts'
 import { expandText } from './expand.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
@@ -22,7 +22,7 @@ export function peerKey(section: 'mcpServers' | 'agents', name: string): string 
 function isExpanded(path: ConfigPath): boolean {
   const [section, , key] = path
   if (section === 'mcpServers') {
-    return key === 'url' || key === 'args' || key === 'env' || key === 'headers'
+    return ['url', 'args', 'env', 'headers', 'auth'].includes(String(key))
   }
   if (section === 'agents') return key === 'card' || key === 'headers'
   return section === 'tokens' && key === 'token'

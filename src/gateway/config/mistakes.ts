@@ -15,7 +15,7 @@ export interface Mistake {
 }
 
 /** Below these keys every value may be or hold a secret. */
-const SECRET_KEYS = new Set(['env', 'headers', 'tokens', 'token', 'args', 'url', 'card'])
+const SECRET_KEYS = new Set(['env', 'headers', 'auth', 'tokens', 'token', 'args', 'url', 'card'])
 const SHOWN_VALUE = 60
 
 /** A path as people write it: `mcpServers.docs.args[2]`. Keys that are not plain words are quoted. */

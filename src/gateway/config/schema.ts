@@ -5,6 +5,7 @@
  * another (peers that exist, command or url) is cross-checks.ts's.
  */
 import { z } from 'zod'
+import { GRANTS } from './check-auth.ts'
 import { FOREIGN_SERVER_KEYS } from './foreign-keys.ts'
 import { MCP_REVISIONS } from './config.ts'
 import { LOCKED_ASKS, LOCKED_OFFERS } from '../../mcp/upstream/lock.ts'
@@ -22,7 +23,7 @@ const NOT_YET: Readonly<Record<string, string>> = {
   budgets: 'not in this version; remove it',
   sandbox:
     'not in this version; servers run as your user. Remove it, or start the server in a sandbox by its own command',
-  auth: 'not in this version; set headers, for example Authorization: "Bearer ${file:./token}"',
+  auth: 'not in this version here, only for a server under mcpServers; agents take headers, for example Authorization: "Bearer ${file:./token}"',
   keys: 'not in this version; remove it',
 }
 
@@ -84,6 +85,31 @@ const timeouts = section({
   call: text('a duration, such as 10m').optional(),
 })
 
+const auth = section({
+  grant: oneOf(GRANTS).optional(),
+  client: section({
+    id: text('the id that the authorization server knows this client by'),
+    secret: quoted.min(1, { error: 'text' }).optional(),
+    privateKey: text('a private key, as PEM (PKCS#8) or JWK').optional(),
+    algorithm: text('the algorithm that the key signs with, such as ES256').optional(),
+  }).optional(),
+  issuer: text('the URL of the authorization server').optional(),
+  metadataUrl: text('the https:// URL of our client ID metadata document').optional(),
+  scopes: textList('a list of scopes').optional(),
+  redirectPort: z
+    .int({ error: 'a port from 1 to 65535' })
+    .min(1, { error: 'a port from 1 to 65535' })
+    .max(65535, { error: 'a port from 1 to 65535' })
+    .optional(),
+  assertion: text('a signed assertion').optional(),
+  identity: section({
+    issuer: text('the URL of the identity provider'),
+    idToken: text('the ID token that it gave'),
+    client: section({ id: text('a client id'), secret: quoted.optional() }).optional(),
+  }).optional(),
+  dpop: flag.optional(),
+})
+
 const server = section(
   {
     command: text('the program to start, such as npx').optional(),
@@ -92,6 +118,7 @@ const server = section(
     cwd: text('the path of a folder').optional(),
     url: text('an http:// or https:// URL').optional(),
     headers: headers.optional(),
+    auth: auth.optional(),
     revision: oneOf(MCP_REVISIONS).optional(),
     capabilities: lock.optional(),
     stateless: flag.optional(),
