@@ -6,21 +6,29 @@
  *
  * @source MCP 2026-07-28, authorization.
  */
+import {
+  beginAuthorization,
+  finishAuthorization,
+  judgeServer,
+  type BegunLogin,
+  type PendingLogin,
+} from './authorize.ts'
+import { parseChallenges, pickChallenge, scopesOf } from './challenge.ts'
 import type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
-import type { RegisteredClient, TokenPlace, TokenSet } from './words.ts'
+import { createNonces, proveDpop } from './dpop.ts'
+import { obtainTokens, refreshTokens, type Refreshed } from './grants.ts'
+import { createGuardedFetch, refuseAddress, type GuardOptions } from './guarded-fetch.ts'
+import { OAuthFailure } from './oauth-failure.ts'
+import { chooseClient, clientOf, dropClient, type ClientStore } from './register.ts'
+import { createDiscovery } from './remember-discovery.ts'
+import { revokeTokens } from './revoke.ts'
+import { chooseScopes } from './scopes.ts'
+import { findServer, tellPlaces, type ServerMetadata, type TriedPlace } from './server-metadata.ts'
+import type { TokenPlace, TokenSet } from './words.ts'
 
+export type { BegunLogin, PendingLogin } from './authorize.ts'
 export type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
-
-/** A login that waits for its person. Plain data, secret as a whole, good once. */
-export interface PendingLogin {
-  readonly state: string
-  readonly codeVerifier: string
-  readonly redirectUri: string
-  readonly scopes: readonly string[]
-  readonly client: RegisteredClient
-  readonly discovered: Discovered
-  readonly dpopKey?: Readonly<Record<string, unknown>>
-}
+export type { Refreshed } from './grants.ts'
 
 /** What `begin` needs to know. */
 export interface BeginLogin {
@@ -32,19 +40,6 @@ export interface BeginLogin {
   /** Scopes that were granted or asked for before: a step-up asks for these too. */
   readonly earlier?: readonly string[]
 }
-
-/** A login that began. */
-export interface BegunLogin {
-  /** Where the person goes. http or https, checked. */
-  readonly authorizationUrl: string
-  readonly pending: PendingLogin
-}
-
-/** What became of a refresh. */
-export type Refreshed =
-  | { readonly kind: 'renewed'; readonly tokens: TokenSet }
-  /** The whole family is worth nothing any more: a person has to log in. */
-  | { readonly kind: 'revoked'; readonly detail: string }
 
 /** What a message bears, and is about to be sent as. */
 export interface BearingMessage {
@@ -66,7 +61,7 @@ export interface OAuth {
   forget(peer: AuthPeer): void
   /** Begins a login with a person: a client is registered when there is none. */
   begin(peer: AuthPeer, login: BeginLogin, signal: AbortSignal): Promise<BegunLogin>
-  /** Ends it with what came to the redirect URI. */
+  /** Ends it with what came to the redirect URI. The same login is ended once. */
   finish(
     peer: AuthPeer,
     pending: PendingLogin,
@@ -102,6 +97,143 @@ export interface OAuth {
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
   /** Remembers the nonce that a peer wants in proofs. @returns whether it is a new one: the message may be sent again. */
   noteNonce(url: string, nonce: string | undefined): boolean
-  /** Closes connections. */
-  close(): Promise<void>
+}
+
+/** What it depends on. */
+export interface OAuthOptions {
+  readonly clients: ClientStore
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** Bounds of each request to the outside. */
+  readonly guard?: GuardOptions
+}
+
+/** How many logins that ended are remembered, so that none ends twice. */
+const MAX_ENDED = 1000
+
+/** @returns a client of whatever authorization servers peers name. Opens nothing before it is asked. */
+export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
+  const nonces = createNonces()
+  const fetchFor = (peer: AuthPeer) => createGuardedFetch(addressesOf(peer), guard)
+  const discovery = createDiscovery({ fetchFor, now })
+  const issuers = new Map<string, string>()
+  const ended = new Set<string>()
+  const requesterFor = (peer: AuthPeer) => ({ fetchGuarded: fetchFor(peer), nonces, now })
+  const registrarFor = (peer: AuthPeer) => ({ fetchGuarded: fetchFor(peer), clients, now })
+
+  return {
+    async discover(peer, refusal, signal) {
+      const discovered = await discovery.discover(peer, refusal, signal)
+      holdIssuer(issuers, peer, discovered)
+      return discovered
+    },
+    placeOf: (principal, peer, { server, resource }) => ({
+      principal,
+      peer: peer.name,
+      issuer: server.issuer,
+      resource,
+    }),
+    forget: (peer) => discovery.forget(peer),
+    async begin(peer, login, signal) {
+      const { discovered, redirectUri } = login
+      const scopes = scopesFor(peer, discovered, login.refusal, login.earlier ?? [], true)
+      const words = { discovered, redirectUri, scopes, auth: peer.auth }
+      const refuse = (url: string) => refuseAddress(url, addressesOf(peer))
+      // Nobody registers at a server that is not used then.
+      judgeServer(discovered, refuse)
+      const client = await chooseClient(registrarFor(peer), peer, discovered, redirectUri, signal)
+      return beginAuthorization({ ...words, client, refuseAddress: refuse })
+    },
+    async finish(peer, pending, parameters, signal) {
+      if (ended.has(pending.state)) {
+        throw new OAuthFailure('untrustworthy', 'this login was ended before: log in again')
+      }
+      const [oldest] = ended
+      if (ended.size >= MAX_ENDED && oldest !== undefined) ended.delete(oldest)
+      // Before anything is sent: a code is good once, whatever becomes of it.
+      ended.add(pending.state)
+      return finishAuthorization(requesterFor(peer), pending, parameters, peer.auth.client, signal)
+    },
+    async refresh(peer, discovered, tokens, signal) {
+      const client = clientOf(registrarFor(peer), peer, discovered.server, tokens.clientId)
+      const words = { peer, discovered, signal }
+      const refreshed = await refreshTokens(requesterFor(peer), words, tokens, client)
+      const isGone = refreshed.kind === 'revoked' && refreshed.code === 'invalid_client'
+      if (isGone && client !== undefined) dropClient(clients, peer, client)
+      return refreshed
+    },
+    async obtain(peer, discovered, refusal, earlier, signal) {
+      const scopes = scopesFor(peer, discovered, refusal, earlier, false)
+      const findIdentityProvider = (issuer: string) => findProvider(peer, issuer, signal)
+      const words = { peer, discovered, scopes, findIdentityProvider, signal }
+      return obtainTokens(requesterFor(peer), words)
+    },
+    async revoke(peer, discovered, tokens, signal) {
+      const client = clientOf(registrarFor(peer), peer, discovered.server, tokens.clientId)
+      return revokeTokens(fetchFor(peer), peer, discovered, client, tokens, signal)
+    },
+    headersFor(tokens, message) {
+      const { accessToken, dpopKey } = tokens
+      if (dpopKey === undefined) return { authorization: `Bearer ${accessToken}` }
+      const issuedAt = Math.floor(now() / 1000)
+      const words = { ...message, accessToken, nonce: nonces.of(message.url), issuedAt }
+      return proveDpop(dpopKey, words).then((dpop) => ({
+        authorization: `DPoP ${accessToken}`,
+        dpop,
+      }))
+    },
+    noteNonce: (url, nonce) => nonces.note(url, nonce),
+  }
+
+  async function findProvider(
+    peer: AuthPeer,
+    issuer: string,
+    signal: AbortSignal,
+  ): Promise<ServerMetadata> {
+    const tried: TriedPlace[] = []
+    const provider = await findServer(fetchFor(peer), issuer, tried, signal)
+    if (provider !== undefined) return provider
+    const message = `the identity provider ${issuer} says nothing of itself. Looked at: ${tellPlaces(tried)}`
+    throw new OAuthFailure('no_metadata', message)
+  }
+}
+
+/** Addresses that the operator configured for a peer. */
+function addressesOf({ url, auth }: AuthPeer): readonly string[] {
+  return [url, auth.issuer, auth.identity?.issuer].filter((one) => one !== undefined)
+}
+
+function scopesFor(
+  { auth }: AuthPeer,
+  { resourceScopes, server }: Discovered,
+  refusal: RefusalWords | undefined,
+  earlier: readonly string[],
+  wantsRefresh: boolean,
+): readonly string[] {
+  return chooseScopes({
+    challenged: scopesOf(pickChallenge(parseChallenges(refusal?.challenges ?? []))),
+    resource: resourceScopes,
+    server: server.scopesSupported,
+    configured: auth.scopes,
+    earlier,
+    wantsRefresh,
+  })
+}
+
+/** A client of the operator's that has no issuer is held to the first that it was shown to. */
+function holdIssuer(
+  issuers: Map<string, string>,
+  { name, url, auth }: AuthPeer,
+  { server }: Discovered,
+): void {
+  if (auth.client === undefined || auth.issuer !== undefined) return
+  const key = JSON.stringify([name, url, auth.client.id])
+  const held = issuers.get(key) ?? server.issuer
+  issuers.set(key, held)
+  if (held === server.issuer) return
+  throw new OAuthFailure(
+    'untrustworthy',
+    `${name} took tokens of ${held} and now takes those of ${server.issuer}: auth.client is not shown there. ` +
+      'If that is meant, register there and set auth.issuer',
+  )
 }

@@ -1,0 +1,168 @@
+/**
+ * Requests to a token endpoint, and what is taken of the answers. Each is sent once; a second time only with the nonce that
+ * the first was refused for.
+ *
+ * @source RFC 6749, sections 5 and 6; RFC 9449, sections 5 and 8; RFC 8707; RFC 7523; RFC 8693.
+ */
+import { authenticationOf, type ConfiguredClient } from './client-authentication.ts'
+import { proveDpop, type DpopKey, type Nonces } from './dpop.ts'
+import type { GuardedAnswer, GuardedFetch } from './guarded-fetch.ts'
+import { OAuthFailure } from './oauth-failure.ts'
+import { textAt, type ServerMetadata } from './server-metadata.ts'
+import type { RegisteredClient, TokenSet } from './words.ts'
+
+/** What every token request needs. */
+export interface TokenRequester {
+  readonly fetchGuarded: GuardedFetch
+  readonly nonces: Nonces
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** One token request. */
+export interface TokenRequest {
+  readonly server: ServerMetadata
+  /** Undefined: nobody in particular, an assertion says who. */
+  readonly client: RegisteredClient | undefined
+  /** Where a private key comes from. */
+  readonly configured: ConfiguredClient | undefined
+  readonly grant: string
+  /** Those that are undefined are left out. */
+  readonly parameters: Readonly<Record<string, string | undefined>>
+  readonly dpopKey?: DpopKey | undefined
+  readonly signal: AbortSignal
+}
+
+/** A header is made of it, and it is kept. */
+const TOKEN = /^[\x21-\x7e]{1,65536}$/
+const ERROR_CODE = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/
+
+/**
+ * Asks for tokens.
+ *
+ * @param asked scopes that count as granted when the answer names none.
+ * @throws OAuthFailure `rejected` with the server's code, `unreachable`, `config`.
+ */
+export async function requestTokens(
+  requester: TokenRequester,
+  request: TokenRequest,
+  asked: readonly string[],
+): Promise<TokenSet> {
+  const json = await postGrant(requester, request)
+  const accessToken = textAt(json, 'access_token')
+  const tokenType = textAt(json, 'token_type')?.toLowerCase()
+  if (accessToken === undefined || !TOKEN.test(accessToken)) {
+    throw unusable(request, 'an access_token that can be sent')
+  }
+  if (tokenType !== 'bearer' && tokenType !== 'dpop') {
+    throw unusable(request, 'a token_type of Bearer or DPoP')
+  }
+  if (tokenType === 'dpop' && request.dpopKey === undefined) {
+    throw unusable(request, 'a token_type of Bearer, since no key was shown')
+  }
+  const refreshToken = textAt(json, 'refresh_token')
+  const expiresAt = expiryOf(json['expires_in'], requester.now())
+  const scopes = textAt(json, 'scope')?.split(' ') ?? asked
+  return {
+    accessToken,
+    tokenType,
+    ...(refreshToken !== undefined && { refreshToken }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    scopes: scopes.filter((scope) => scope !== ''),
+    clientId: request.client?.id ?? '',
+    ...(tokenType === 'dpop' && request.dpopKey !== undefined && { dpopKey: request.dpopKey }),
+  }
+}
+
+/** @returns the object of a good answer. @throws OAuthFailure */
+export async function postGrant(
+  requester: TokenRequester,
+  request: TokenRequest,
+): Promise<Readonly<Record<string, unknown>>> {
+  const first = await send(requester, request)
+  const isNonceWanted = textAt(first.json ?? {}, 'error') === 'use_dpop_nonce' && first.isNewNonce
+  const answer = isNonceWanted ? await send(requester, request) : first
+  const { status, json } = answer
+  // Some say it with 200.
+  const code = textAt(json ?? {}, 'error')
+  if (status === 200 && json !== undefined && code === undefined) return json
+  throw rejected(request.server.tokenEndpoint ?? '', answer)
+}
+
+async function send(
+  { fetchGuarded, nonces, now }: TokenRequester,
+  request: TokenRequest,
+): Promise<GuardedAnswer & { readonly isNewNonce: boolean }> {
+  const { server, client, configured, dpopKey, signal } = request
+  const url = server.tokenEndpoint
+  if (url === undefined) {
+    throw new OAuthFailure('no_metadata', `${server.issuer} names no token_endpoint`)
+  }
+  const body = new URLSearchParams({ grant_type: request.grant })
+  for (const [name, value] of Object.entries(request.parameters)) {
+    if (value !== undefined) body.set(name, value)
+  }
+  const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded' })
+  if (client !== undefined) {
+    const authenticate = await authenticationOf(client, configured)
+    await authenticate({ issuer: server.issuer }, { client_id: client.id }, body, headers)
+  }
+  if (dpopKey !== undefined) {
+    const issuedAt = Math.floor(now() / 1000)
+    const words = { method: 'POST', url, nonce: nonces.of(url), issuedAt }
+    headers.set('dpop', await proveDpop(dpopKey, words))
+  }
+  const answer = await fetchGuarded({
+    url,
+    what: 'the token endpoint',
+    method: 'POST',
+    headers: Object.fromEntries(headers),
+    body: body.toString(),
+    signal,
+  })
+  const nonce = answer.headers['dpop-nonce']
+  const isNewNonce = nonces.note(url, typeof nonce === 'string' ? nonce : undefined)
+  return { ...answer, isNewNonce }
+}
+
+/** The failure of an answer that is none: an authorization server's own words are shown as its own. */
+export function rejected(url: string, { json, status, instead }: GuardedAnswer): OAuthFailure {
+  const code = textAt(json ?? {}, 'error')
+  const where = new URL(url).origin
+  if (code === undefined || !ERROR_CODE.test(code)) {
+    const kind = status >= 500 || status === 429 ? 'unreachable' : 'rejected'
+    const came = json === undefined ? instead : `${status} without an error`
+    return new OAuthFailure(kind, `${where} answered ${came}`)
+  }
+  const kind = ['temporarily_unavailable', 'server_error'].includes(code)
+    ? 'unreachable'
+    : 'rejected'
+  return new OAuthFailure(
+    kind,
+    `${where} says ${code}${tell(textAt(json ?? {}, 'error_description'))}`,
+    {
+      code,
+    },
+  )
+}
+
+/** A stranger's text, as one line that can be printed; with a colon before it. */
+export function tell(text: string | undefined): string {
+  const line = text
+    ?.replaceAll(/[^\x20-\x7e]+/g, ' ')
+    .trim()
+    .slice(0, 300)
+  return line === undefined || line === '' ? '' : `: ${line}`
+}
+
+function expiryOf(seconds: unknown, now: number): number | undefined {
+  // Some write the number as text.
+  const value =
+    typeof seconds === 'string' && /^\d{1,12}$/.test(seconds) ? Number(seconds) : seconds
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return undefined
+  return now + Math.min(value, 10 * 365 * 86_400) * 1000
+}
+
+function unusable({ server }: TokenRequest, expected: string): OAuthFailure {
+  return new OAuthFailure('rejected', `the answer of ${server.issuer} has to have ${expected}`)
+}
