@@ -2,10 +2,10 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { serveDocuments } from '../gateway/serve-documents.ts'
-import { ComityError } from '../gateway/admin/errors.ts'
 import { packageVersion } from '../gateway/compose/version.ts'
 import { userStateDirectory } from '../gateway/config/find-config.ts'
 import { EXIT } from './exit-codes.ts'
+import { portOf } from './port.ts'
 
 const DEFAULT_PORT = 7879
 
@@ -13,8 +13,7 @@ export async function docs(
   folders: readonly string[],
   options: { readonly as?: string; readonly http?: string | boolean },
 ): Promise<number> {
-  const port =
-    options.http === undefined || options.http === false ? undefined : portOf(options.http)
+  const port = portOption(options.http)
   const served = await serveDocuments(
     {
       folders,
@@ -38,14 +37,8 @@ export async function docs(
   return EXIT.done
 }
 
-/** `true` is the bare option. @throws ComityError `usage` */
-export function portOf(value: string | true): number {
-  if (value === true) return DEFAULT_PORT
-  const port = Number(value)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new ComityError(
-      'usage',
-      `a port is a whole number from 0 to 65535, got ${JSON.stringify(value)}`,
-    )
-  return port
+/** The bare option takes our own; without it there is none. */
+function portOption(value: string | boolean | undefined): number | undefined {
+  if (value === undefined || value === false) return undefined
+  return value === true ? DEFAULT_PORT : portOf(value)
 }

@@ -3,11 +3,10 @@ import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type { StopInput } from '../gateway/admin/operator.ts'
 import { type Host, type HostOptions, openHost } from '../gateway/compose/host.ts'
-import { serveGateway } from '../gateway/http.ts'
-import { portOf } from './docs.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'
 import type { CommonOptions } from './main.ts'
+import { portOf } from './port.ts'
 import { configOf, controlSocketOf, UNHEARD } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -36,6 +35,8 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
   })
   let how: StopInput = {}
   try {
+    // Loaded while the servers start: they take longer.
+    const { serveGateway } = await import('../gateway/http.ts')
     const gateway = await serveGateway(host, {
       host: options.host ?? config.listen.host,
       port: options.port === undefined ? config.listen.port : portOf(options.port),

@@ -10,7 +10,7 @@ import Fastify, { type RouteShorthandOptions } from 'fastify'
 import { ComityError } from '../core/words/errors.ts'
 import { LOCAL, type Principal } from '../core/words/principal.ts'
 import { type Authenticate, createHttpDoor } from '../mcp/downstream/http.ts'
-import { createA2aDoor } from '../a2a/downstream/server.ts'
+import type { A2aDoor } from '../a2a/downstream/server.ts'
 import type { Host } from './compose/host.ts'
 import { isLoopback } from './config/cross-checks.ts'
 import type { TokenConfig } from './config/config.ts'
@@ -50,7 +50,12 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   }
   const mcp = createHttpDoor(host.doorPorts, common)
-  const a2a = createA2aDoor(host.publishedPorts, { ...common, secured: tokens !== undefined })
+  const secured = tokens !== undefined
+  const a2a = lateA2aDoor(async () => {
+    const { createA2aDoor } = await import('../a2a/downstream/server.ts')
+    return createA2aDoor(host.publishedPorts, { ...common, secured })
+  })
+  if (host.config.publish.length > 0) await a2a.open()
 
   const app = Fastify({ bodyLimit: 1, forceCloseConnections: true, exposeHeadRoutes: false })
   // The doors read bodies themselves, under their own limits.
@@ -90,6 +95,26 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
       await Promise.all([mcp.close(), a2a.close()])
       await app.close()
     },
+  }
+}
+
+/** The other protocol's door is not loaded where nothing is published, until somebody comes to it all the same. */
+function lateA2aDoor(make: () => Promise<A2aDoor>): A2aDoor & { open(): Promise<A2aDoor> } {
+  let door: Promise<A2aDoor> | undefined
+  let at: string | undefined
+  const open = (): Promise<A2aDoor> =>
+    (door ??= make().then((made) => {
+      if (at !== undefined) made.servedAt(at)
+      return made
+    }))
+  return {
+    open,
+    handle: async (request, response) => (await open()).handle(request, response),
+    servedAt: (url) => {
+      at = url
+      void door?.then((made) => made.servedAt(url))
+    },
+    close: async () => (await door)?.close(),
   }
 }
 

@@ -4,15 +4,18 @@
  *
  * One validator instance a dialect, shared by all peers; what a schema registers under its ids is taken out again.
  */
-import { Ajv } from 'ajv'
-import type { AnySchemaObject, ErrorObject, Options, ValidateFunction } from 'ajv'
-import { Ajv2019 } from 'ajv/dist/2019.js'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import ajvFormats from 'ajv-formats'
+import { createRequire } from 'node:module'
+import type * as draft07 from 'ajv'
+import type { Ajv, AnySchemaObject, ErrorObject, Options, ValidateFunction } from 'ajv'
+import type * as draft2019 from 'ajv/dist/2019.js'
+import type * as draft2020 from 'ajv/dist/2020.js'
+import type { FormatsPlugin } from 'ajv-formats'
 import type { WithDeadline } from './deadline.ts'
 import { againWhenStarved, DeadlinePassed } from './deadline.ts'
 import { compilePattern } from './pattern.ts'
 import { visibleStart } from './visible-text.ts'
+
+const require = createRequire(import.meta.url)
 
 export interface CompiledSchema {
   /** What the errors' schema objects are part of. */
@@ -127,7 +130,8 @@ function createInstance(dialect: Dialect, allErrors: boolean): SchemaInstance {
     code: { regExp: Object.assign(engine, { code: 'comityPattern' }) },
   }
   const ajv = createAjv(dialect, options)
-  ajvFormats.default(ajv)
+  const formats = require('ajv-formats') as { readonly default: FormatsPlugin }
+  formats.default(ajv)
   const own = { refs: { ...ajv.refs }, schemas: { ...ajv.schemas } }
   return {
     compile: (schema) => {
@@ -151,14 +155,21 @@ function restore<T>(now: Record<string, T>, before: Readonly<Record<string, T>>)
   Object.assign(now, before)
 }
 
+/** Loaded when the first schema is compiled: a start has none, and a list needs none. */
 function createAjv(dialect: Dialect, options: Options): Ajv {
   switch (dialect) {
-    case '2020-12':
+    case '2020-12': {
+      const { Ajv2020 } = require('ajv/dist/2020.js') as typeof draft2020
       return new Ajv2020(options)
-    case '2019-09':
+    }
+    case '2019-09': {
+      const { Ajv2019 } = require('ajv/dist/2019.js') as typeof draft2019
       return new Ajv2019(options)
-    case 'draft-07':
+    }
+    case 'draft-07': {
+      const { Ajv } = require('ajv') as typeof draft07
       return new Ajv(options)
+    }
   }
 }
 

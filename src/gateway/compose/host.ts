@@ -37,7 +37,7 @@ import type { Arrival, PipeDesk } from '../shared/pipe-desk.ts'
 import { type Workers, startWorkers } from '../workers.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
 import { type HostJudge, createJudge } from './judge.ts'
-import { createListingKeeper } from './kept-listing.ts'
+import { type CanonicalCard, createListingKeeper } from './kept-listing.ts'
 import { DEFAULT_CALL_MS, openPeers } from './peers.ts'
 import { createPinStates } from './pin-states.ts'
 import { publishedPorts } from './published.ts'
@@ -116,7 +116,7 @@ async function assemble(
 ): Promise<Host> {
   const { config } = options
   const version = packageVersion()
-  const opened = openPeers(config, options.peers, {
+  const opened = await openPeers(config, options.peers, {
     clock: systemClock,
     digest,
     environment: options.parentEnvironment,
@@ -126,7 +126,7 @@ async function assemble(
   })
   closers.push(() => opened.close())
   const policy = createPolicy(config.policy)
-  const catalogue = openCatalogue(config, store, opened.peers, policy)
+  const catalogue = await openCatalogue(config, store, opened.peers, policy)
   closers.push(() => Promise.resolve(catalogue.close()))
   const core = createCore(options, store, catalogue, opened.peers, policy)
   const acts = countActs(core)
@@ -190,12 +190,18 @@ async function assemble(
   return host
 }
 
-function openCatalogue(
+/** Whoever has no agents loads nothing of theirs. */
+async function cardForm({ agents }: Config): Promise<CanonicalCard | undefined> {
+  return agents.length === 0 ? undefined : (await import('../../a2a/wire/card.ts')).canonicalCard
+}
+
+async function openCatalogue(
   config: Config,
   store: Store,
   peers: readonly Peer[],
   policy: HostParts['policy'],
-): OpenCatalogue {
+): Promise<OpenCatalogue> {
+  const canonicalCard = await cardForm(config)
   return createCatalogue(
     {
       peers: peers,
@@ -203,7 +209,7 @@ function openCatalogue(
       policy,
       sight: (peer, capability) => sightPin(store, peer, capability),
       pinState: createPinStates(store.pins),
-      keeper: createListingKeeper(store.listings, digest),
+      keeper: createListingKeeper(store.listings, digest, canonicalCard),
       strict: config.lists === 'strict',
     },
     PATIENCE,

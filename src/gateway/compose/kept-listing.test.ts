@@ -63,7 +63,7 @@ function open(
       policy: createPolicy({ preset: 'personal', shadow: false, rules: [] }),
       sight: () => Promise.resolve(),
       pinState: ({ capability }: Route) => (capability === more.changed ? 'changed' : 'accepted'),
-      keeper: createListingKeeper(store, digest),
+      keeper: createListingKeeper(store, digest, canonicalCard),
       ...(more.strict === undefined ? {} : { strict: more.strict }),
     },
     { ...PATIENCE, ...(more.firstMs === undefined ? {} : { firstMs: more.firstMs }) },

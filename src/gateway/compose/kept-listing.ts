@@ -9,7 +9,6 @@ import type { Peer, PeerListing } from '../../core/ports/peer.ts'
 import type { Digest } from '../../core/ports/world.ts'
 import type { Capability } from '../../core/words/capability.ts'
 import type { JsonText } from '../../core/words/native.ts'
-import { canonicalCard } from '../../a2a/wire/card.ts'
 import { hintsOf } from '../../mcp/upstream/list.ts'
 import { jsonText } from '../../mcp/wire/native.ts'
 import { checkStrict } from '../../mcp/wire/strict.ts'
@@ -21,8 +20,24 @@ export interface ListingKeeper {
   keep(peer: Peer, listing: PeerListing): void
 }
 
-/** @param store where they lie. */
-export function createListingKeeper(store: KeptListings, digest: Digest): ListingKeeper {
+/** An agent's card as it is compared. */
+export type CanonicalCard = (definition: unknown) => Uint8Array
+
+/**
+ * @param store where they lie.
+ * @param canonicalCard left out where there are no agents.
+ */
+export function createListingKeeper(
+  store: KeptListings,
+  digest: Digest,
+  canonicalCard?: CanonicalCard,
+): ListingKeeper {
+  /** As the peers' own folders make them when they list. */
+  const fingerprintOf = (kind: Capability['kind'], definition: JsonText): string | undefined => {
+    if (kind !== 'agent') return digest.json(definition)
+    if (canonicalCard === undefined) return undefined
+    return digest.text(new TextDecoder().decode(canonicalCard(definition.value())))
+  }
   return {
     find(peer) {
       const kept = readKept(store, peer)
@@ -30,10 +45,7 @@ export function createListingKeeper(store: KeptListings, digest: Digest): Listin
       const { at, leftOut, instructions, features } = kept
       const capabilities = kept.capabilities.flatMap((one): Capability[] => {
         const definition = soundText(one.definition)
-        if (
-          definition === undefined ||
-          fingerprintOf(one.kind, definition, digest) !== one.fingerprint
-        )
+        if (definition === undefined || fingerprintOf(one.kind, definition) !== one.fingerprint)
           return []
         const { kind, name, fingerprint } = one
         const hints = kind === 'tool' ? hintsOf(definition.bytes) : {}
@@ -74,12 +86,6 @@ function present({
     ...(instructions === undefined ? {} : { instructions }),
     ...(features === undefined ? {} : { features }),
   }
-}
-
-/** As the peers' own folders make them when they list. */
-function fingerprintOf(kind: Capability['kind'], definition: JsonText, digest: Digest): string {
-  if (kind !== 'agent') return digest.json(definition)
-  return digest.text(new TextDecoder().decode(canonicalCard(definition.value())))
 }
 
 /** A definition longer than what is pinned was cut, and is none. */

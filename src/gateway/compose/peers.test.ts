@@ -16,12 +16,12 @@ const ENV = {
 }
 
 /** Peers of a config file, as the gateway makes them; `secret` is a file of one line. */
-function peersOf(yaml: string): ReadonlyMap<string, Peer> {
+async function peersOf(yaml: string): Promise<ReadonlyMap<string, Peer>> {
   const folder = mkdtempSync(join(tmpdir(), 'comity-peers-'))
   writeFileSync(join(folder, 'secret'), 'canary-file\n')
   const file = join(folder, 'comity.yaml')
   writeFileSync(file, yaml)
-  const opened = openPeers(loadConfig(file, ENV), 'all', {
+  const opened = await openPeers(loadConfig(file, ENV), 'all', {
     clock: systemClock,
     digest,
     environment: process.env,
@@ -46,7 +46,7 @@ async function saidOf(peer: Peer): Promise<string> {
 test('T12: a server that prints its command line tells no value that an expansion brought into it', async () => {
   const source =
     'console.error(process.argv.join(" "), JSON.stringify(process.argv)); process.exit(2)'
-  const peers = peersOf(`
+  const peers = await peersOf(`
 mcpServers:
   talks:
     command: ${JSON.stringify(process.execPath)}
@@ -70,7 +70,7 @@ test('T12: a server that repeats its address, path and all, tells no value that 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const peers = peersOf(`
+  const peers = await peersOf(`
 mcpServers:
   hook: { url: "http://127.0.0.1:${port}/hooks/\${env:TOKEN}/mcp", headers: { X-Key: "id=\${env:KEY}!" } }
 `)

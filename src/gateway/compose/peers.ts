@@ -2,8 +2,7 @@
 import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
-import { openConnections } from '../../a2a/bindings/http.ts'
-import { createA2aPeer } from '../../a2a/upstream/peer.ts'
+import type { createA2aPeer } from '../../a2a/upstream/peer.ts'
 import { createMcpPeer } from '../../mcp/upstream/client.ts'
 import { createStarts, type Starts } from '../../mcp/upstream/starts.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
@@ -34,37 +33,52 @@ export interface OpenPeers {
  *
  * @param wanted which of them: all, none, or by name.
  */
-export function openPeers(
+export async function openPeers(
   config: Config,
   wanted: 'all' | 'none' | readonly string[],
   world: PeerWorld,
-): OpenPeers {
+): Promise<OpenPeers> {
   const takes = (name: string): boolean =>
     wanted === 'all' || (wanted !== 'none' && wanted.includes(name))
-  const connections = openConnections()
   const starts = createStarts()
   const made = new Map<string, Peer>()
   for (const server of config.mcpServers) {
     if (!server.disabled && takes(server.name))
       made.set(server.name, maskPeer(mcpPeer(server, world, starts), server))
   }
-  for (const agent of config.agents) {
-    if (agent.disabled || !takes(agent.name)) continue
-    const given = { headers: agent.headers, url: agent.card, brought: agent.brought }
-    const mask = maskFor(given)
-    const note = (name: string, taskId: string, what: string): void =>
-      world.onNote(`${name} ${taskId}: ${mask(what)}`)
-    const peer = createA2aPeer({ connections, clock: world.clock, note }, agentOptions(agent))
-    made.set(agent.name, maskPeer(peer, given))
-  }
+  const agents = config.agents.filter(({ name, disabled }) => !disabled && takes(name))
+  // Whoever has no agents loads nothing of theirs.
+  const opened = agents.length === 0 ? undefined : await openAgents(agents, world)
+  for (const [name, peer] of opened?.made ?? []) made.set(name, peer)
   const peers = config.peers.flatMap((name) => made.get(name) ?? [])
   return {
     peers,
     async close() {
       await Promise.all(peers.map((peer) => peer.close()))
-      await connections.close()
+      await opened?.close()
     },
   }
+}
+
+async function openAgents(
+  agents: readonly AgentConfig[],
+  { clock, onNote }: PeerWorld,
+): Promise<{ readonly made: ReadonlyMap<string, Peer>; close(): Promise<void> }> {
+  const [{ openConnections }, { createA2aPeer }] = await Promise.all([
+    import('../../a2a/bindings/http.ts'),
+    import('../../a2a/upstream/peer.ts'),
+  ])
+  const connections = openConnections()
+  const made = new Map<string, Peer>()
+  for (const agent of agents) {
+    const given = { headers: agent.headers, url: agent.card, brought: agent.brought }
+    const mask = maskFor(given)
+    const note = (name: string, taskId: string, what: string): void =>
+      onNote(`${name} ${taskId}: ${mask(what)}`)
+    const peer = createA2aPeer({ connections, clock, note }, agentOptions(agent))
+    made.set(agent.name, maskPeer(peer, given))
+  }
+  return { made, close: () => connections.close() }
 }
 
 function mcpPeer(

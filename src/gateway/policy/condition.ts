@@ -3,7 +3,8 @@
  *
  * Whole numbers in arguments are ints, exact to 64 bits; `matches` is RE2. What to do when one throws is policy.ts's.
  */
-import { Environment } from '@marcbachmann/cel-js'
+import { createRequire } from 'node:module'
+import type * as cel from '@marcbachmann/cel-js'
 import { RE2JS } from 're2js'
 import type { JsonText } from '../../core/words/native.ts'
 import { celNames, celTokens, renameMatches } from './cel-tokens.ts'
@@ -33,6 +34,7 @@ export interface Condition {
   holds(facts: ConditionFacts): boolean
 }
 
+const require = createRequire(import.meta.url)
 const MAX_SOURCE = 4000
 const MAX_PATTERN = 1000
 const MATCHES = 'comityMatches'
@@ -70,7 +72,7 @@ export function parseCondition(source: string): Condition {
 }
 
 /** A pattern that is written out is compiled at load, so that a bad one is the operator's mistake and not a call's. */
-function checkPatterns(tokens: readonly CelToken[], environment: Environment): void {
+function checkPatterns(tokens: readonly CelToken[], environment: cel.Environment): void {
   for (const [index, token] of tokens.entries()) {
     const before = tokens.slice(Math.max(0, index - 3), index).map(({ text }) => text)
     if (token.kind !== 'text' || before.join(' ') !== '. matches (') continue
@@ -87,7 +89,9 @@ function checkPatterns(tokens: readonly CelToken[], environment: Environment): v
   }
 }
 
-function createEnvironment(): Environment {
+/** Loaded with the first condition: most rules have none. */
+function createEnvironment(): cel.Environment {
+  const { Environment } = require('@marcbachmann/cel-js') as typeof cel
   const compiled = new Map<string, RE2JS>()
   return new Environment({ limits: { maxAstNodes: 1000, maxDepth: 64 } })
     .registerVariable({
