@@ -20,30 +20,53 @@ import { acceptPin, forgetChange, recordChange } from './apply/pins.ts'
 import { recoverCalls } from './apply/recover.ts'
 import { removeSessions, saveSession, touchSession } from './apply/sessions.ts'
 import { markCallerGone, noteCall, settleCall, settleCallByHand } from './apply/settle-call.ts'
-import type { Applied, Command } from './commands.ts'
+import { type Applied, type Command, plainAnswer } from './commands.ts'
 import { loadHead } from './load-head.ts'
 import { judgeFault } from './sqlite-fault.ts'
 import type { Writer } from './writer.ts'
 
-/** Applies commands in order. Never throws: each command has its own answer. */
-export function commitBatch(writer: Writer, commands: readonly Command[]): readonly Applied[] {
-  return commitWith(writer, commands, applyPlainly)
+/** What became of a batch. */
+export interface BatchApplied {
+  /** Whether anything of it was written. */
+  readonly written: boolean
+  /** By place, the answers that are not the plain ones. */
+  readonly told: readonly (readonly [place: number, applied: Applied])[]
 }
 
-function commitWith(
+/**
+ * Applies commands in order. Never throws: each command has its own answer.
+ *
+ * @param read gives them from the first on, each time anew.
+ */
+export function commitBatch(writer: Writer, read: () => Iterable<Command>): BatchApplied {
+  const plainly = inTransaction(writer, () => inOrder(read(), (one) => applyPlainly(writer, one)))
+  if ('done' in plainly) return plainly.done
+  if (!plainly.committing) {
+    const apart = inTransaction(writer, () => inOrder(read(), (one) => applyOne(writer, one)))
+    if ('done' in apart) return apart.done
+  }
+  return inOrder(read(), (command) => {
+    const alone = inTransaction(writer, () => applyPlainly(writer, command))
+    return 'done' in alone ? alone.done : judgeFault(alone.error)
+  })
+}
+
+/** @returns what the work did, or why nothing of it stands and whether that was said by the commit itself. */
+function inTransaction<T>(
   writer: Writer,
-  commands: readonly Command[],
-  apply: (writer: Writer, command: Command) => Applied,
-): readonly Applied[] {
+  work: () => T,
+): { readonly done: T } | { readonly error: unknown; readonly committing: boolean } {
   const before = writer.head
-  let applied: readonly Applied[] | undefined
+  let done: T | undefined
+  let committing = false
   try {
     writer.runAt('BEGIN IMMEDIATE')
     writer.expectOwner()
-    applied = inOrder(commands, (command) => apply(writer, command))
+    done = work()
     flushCallRows(writer)
+    committing = true
     writer.runAt('COMMIT')
-    return applied
+    return { done }
   } catch (error) {
     const reached = writer.head
     writer.calls.clear()
@@ -51,27 +74,28 @@ function commitWith(
     rollBack(writer.db)
     const kept = rereadHead(writer, before)
     // A commit may report a fault after it was done: then the chain has moved, and applying again would double.
-    if (applied !== undefined && kept.seq > before.seq && kept.hash === reached.hash) return applied
-    if (commands.length === 1) return [judgeFault(error)]
-    if (applied === undefined && apply === applyPlainly)
-      return commitWith(writer, commands, applyOne)
-    return inOrder(commands, (command) => commitBatch(writer, [command])[0] ?? judgeFault(error))
+    if (done !== undefined && committing && kept.seq > before.seq && kept.hash === reached.hash)
+      return { done }
+    return { error, committing }
   }
 }
 
 /** What comes after a refused word about a call is refused with it: a call must not be settled before it is opened. */
-function inOrder(
-  commands: readonly Command[],
-  apply: (command: Command) => Applied,
-): readonly Applied[] {
+function inOrder(commands: Iterable<Command>, apply: (command: Command) => Applied): BatchApplied {
   const refused = new Map<string, Applied>()
-  return commands.map((command) => {
+  const told: (readonly [number, Applied])[] = []
+  let written = false
+  let place = 0
+  for (const command of commands) {
     const callId = 'callId' in command ? command.callId : undefined
-    const before = callId === undefined ? undefined : refused.get(callId)
+    const before = callId === undefined || refused.size === 0 ? undefined : refused.get(callId)
     const applied = before ?? apply(command)
-    if (callId !== undefined && !applied.ok && applied.unwritable) refused.set(callId, applied)
-    return applied
-  })
+    if (applied.ok) written = true
+    else if (callId !== undefined && applied.unwritable) refused.set(callId, applied)
+    if (!applied.ok || applied.value !== plainAnswer(command)) told.push([place, applied])
+    place += 1
+  }
+  return { written, told }
 }
 
 /** Without a savepoint: nearly no command is a bad one, and two statements around each are half of what a read costs here. */

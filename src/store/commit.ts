@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../core/ports/world.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
 import type { CheckpointPace } from './checkpoint-keeper.ts'
-import { type BatchForm, encodeBatch } from './batch-form.ts'
+import { type BatchForm, BatchWriter } from './batch-form.ts'
 import {
   type Applied,
   type BatchDone,
@@ -76,6 +76,7 @@ export interface CommitOptions {
 export class Committer {
   readonly #worker: Worker
   readonly #options: CommitOptions
+  readonly #writer = new BatchWriter()
   #queue: Queued[] = []
   /** Of all that waits or flies. */
   #bytes = 0
@@ -261,7 +262,7 @@ export class Committer {
     this.#crowd = flying.filter(isAwaited).length
     this.#waiting -= this.#crowd
     this.#worker.ref()
-    const batch = encodeBatch(flying.map((queued) => queued.command))
+    const batch = this.#writer.write(flying.map((queued) => queued.command))
     this.#worker.postMessage({ do: 'commit', batch } satisfies ToWorker)
   }
 
