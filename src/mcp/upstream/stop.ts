@@ -6,7 +6,7 @@
 import type { Exchange, StopReason } from '../../core/ports/upstream.ts'
 import type { Place } from '../wire/in-flight.ts'
 import { ONCE, type CancelListener, type CancelSignal } from './cancel.ts'
-import type { Deadlines, Due } from './deadlines.ts'
+import type { Deadlines, Due } from '../wire/deadlines.ts'
 
 /** How long one peer may take. Left out: no limit but the caller's. */
 export interface CallLimits {

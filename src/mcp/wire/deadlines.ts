@@ -2,7 +2,7 @@
  * The times by which many calls must have ended, kept by one timer: one for each call would be set and cleared with every
  * call, and nearly none of them ever fires.
  */
-import { InFlight, type Place } from '../wire/in-flight.ts'
+import { InFlight, type Place } from './in-flight.ts'
 
 /** Something with a time. */
 export interface Due {
