@@ -49,9 +49,13 @@ export class Deadlines {
     this.#timer = undefined
     this.#armedFor = Infinity
     const now = performance.now()
-    for (const due of this.#kept.all()) if (due.dueAt <= now) due.pass(now)
-    let next = Infinity
-    for (const { dueAt } of this.#kept.all()) next = Math.min(next, dueAt)
-    if (next < this.#armedFor) this.#arm(next)
+    try {
+      for (const due of this.#kept.all()) if (due.dueAt <= now) due.pass(now)
+    } finally {
+      // Whatever one of them does: the others' times come all the same.
+      let next = Infinity
+      for (const { dueAt } of this.#kept.all()) next = Math.min(next, dueAt)
+      if (next < this.#armedFor) this.#arm(next)
+    }
   }
 }
