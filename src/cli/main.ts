@@ -9,6 +9,8 @@ import type { CallOptions, ReadOptions } from './call.ts'
 import type { DelegateOptions } from './delegate.ts'
 import type { ImportOptions } from './import.ts'
 import type { LedgerOptions, SettleOptions } from './ledger.ts'
+import type { LoginOptions } from './login.ts'
+import type { LogoutOptions } from './logout.ts'
 import type { LogsOptions } from './logs.ts'
 import type { McpOptions } from './mcp.ts'
 import type { PromptOptions } from './prompt.ts'
@@ -45,6 +47,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   serving(program)
   using(program)
   long(program)
+  loggingIn(program)
   deciding(program)
   looking(program)
   watching(program)
@@ -203,6 +206,27 @@ function long(program: Command): void {
     .action(
       act(async (options, terminal, task) =>
         (await import('./tasks.ts')).cancel(options, terminal, String(task)),
+      ),
+    )
+}
+
+function loggingIn(program: Command): void {
+  add(program, 'login', 'let comity use a remote server that wants a login: opens a browser')
+    .argument('<peer>')
+    .option('--as <principal>', 'for whom; default: callers on this machine')
+    .option('--scope <scopes>', 'ask for these too (repeat)', collect, [])
+    .option('--no-browser', 'print the address only')
+    .action(
+      act<LoginOptions>(async (options, terminal, peer) =>
+        (await import('./login.ts')).login(options, terminal, String(peer)),
+      ),
+    )
+  add(program, 'logout', 'take back what a login granted, and forget it')
+    .argument('<peer>')
+    .option('--as <principal>', 'for whom; default: callers on this machine')
+    .action(
+      act<LogoutOptions>(async (options, terminal, peer) =>
+        (await import('./logout.ts')).logout(options, terminal, String(peer)),
       ),
     )
 }

@@ -119,7 +119,7 @@ class OAuthCredentials implements PeerCredentials {
       if (renewal.kind === 'renewed') return { kind: 'again' }
       why = renewal.detail
     }
-    if (this.#byPerson) return this.#askPerson(refusal, { why, earlier: [] }, signal)
+    if (this.#byPerson) return this.#askPerson(refusal, { why, earlier: [], scopes: [] }, signal)
     if (held !== undefined && this.#held.isFresh(held))
       return {
         kind: 'login',
@@ -150,7 +150,8 @@ class OAuthCredentials implements PeerCredentials {
         detail: `${name} wants the scopes ${sayScopes(wanted)}; ${place.issuer} was asked for them and gave ${sayScopes(tokens.scopes)}`,
       }
     const why = `this needs the scopes ${sayScopes(wanted)}`
-    if (this.#byPerson) return this.#askPerson(refusal, { why, earlier: tokens.scopes }, signal)
+    if (this.#byPerson)
+      return this.#askPerson(refusal, { why, earlier: tokens.scopes, scopes: wanted }, signal)
     await this.#held.obtain(place.principal, {
       refused: tokens.accessToken,
       refusal,
@@ -162,7 +163,7 @@ class OAuthCredentials implements PeerCredentials {
 
   async #askPerson(
     refusal: Refusal,
-    { why, earlier }: { readonly why: string | undefined; readonly earlier: readonly string[] },
+    { why, earlier, scopes }: PersonWords,
     signal: AbortSignal,
   ): Promise<AfterRefusal> {
     const { principal } = refusal
@@ -175,7 +176,7 @@ class OAuthCredentials implements PeerCredentials {
       if (kind === 'logged_in') this.#noteAsked(principal, login.scopes)
     })
     const because = why === undefined ? '' : ` (${why})`
-    const detail = `${name} wants ${principal} to log in at ${login.issuer}${because}; run: ${loginCommand(name, principal)}`
+    const detail = `${name} wants ${principal} to log in at ${login.issuer}${because}; run: ${loginCommand(name, principal, scopes)}`
     return mayOpen(login.url)
       ? { kind: 'login', url: login.url, detail }
       : { kind: 'login', detail }
@@ -248,9 +249,23 @@ class OAuthCredentials implements PeerCredentials {
   }
 }
 
+/** Why a person is asked. */
+interface PersonWords {
+  readonly why: string | undefined
+  /** That are granted. */
+  readonly earlier: readonly string[]
+  /** That are wanted besides. */
+  readonly scopes: readonly string[]
+}
+
 /** The command that logs a principal in. */
-export function loginCommand(peer: string, principal: string): string {
-  return `comity login ${peer}${principal === LOCAL.id ? '' : ` --as ${principal}`}`
+function loginCommand(peer: string, principal: string, scopes: readonly string[]): string {
+  const asked = scopes.filter((scope) => /^[\w.:/@+~-]+$/.test(scope))
+  return [
+    `comity login ${peer}`,
+    ...(principal === LOCAL.id ? [] : [`--as ${principal}`]),
+    ...asked.map((scope) => `--scope ${scope}`),
+  ].join(' ')
 }
 
 function sayScopes(scopes: readonly string[]): string {

@@ -59,18 +59,22 @@ export function openTokenStore(options: TokenFileOptions): TokenStore {
         ),
     save: (place, tokens, version) => file.save(placeOf(place), JSON.stringify(tokens), version),
     remove: (place, version) => file.remove(placeOf(place), version),
-    loadClient(issuer, peer) {
-      const kept = file.load(['client', issuer, peer])
+    loadClient(issuer, peer, id) {
+      const kept = file.load(clientAt(issuer, peer, id))
       return kept === undefined ? undefined : parseClient(kept.text)
     },
     saveClient(peer, client) {
-      const place: SealedPlace = ['client', client.issuer, peer]
-      // The newest wins: an earlier client of ours is one that nobody needs any more.
-      while (!file.save(place, JSON.stringify(client), file.versionOf(place)));
+      const { issuer, id } = client
+      for (const place of [clientAt(issuer, peer, id), clientAt(issuer, peer)])
+        // The newest wins: an earlier one of the same place is one that nobody needs any more.
+        while (!file.save(place, JSON.stringify(client), file.versionOf(place)));
     },
     removeClient(issuer, peer) {
-      const place: SealedPlace = ['client', issuer, peer]
-      file.remove(place, file.versionOf(place))
+      const last = clientAt(issuer, peer)
+      const kept = file.load(last)
+      const id = kept === undefined ? undefined : parseClient(kept.text)?.id
+      for (const place of id === undefined ? [last] : [last, clientAt(issuer, peer, id)])
+        file.remove(place, file.versionOf(place))
     },
     exclusively: (place, work) => file.exclusively(placeOf(place), work),
     close: () => file.close(),
@@ -79,6 +83,10 @@ export function openTokenStore(options: TokenFileOptions): TokenStore {
 
 function placeOf({ principal, peer, issuer, resource }: TokenPlace): SealedPlace {
   return ['tokens', principal, peer, issuer, resource]
+}
+
+function clientAt(issuer: string, peer: string, id?: string): SealedPlace {
+  return ['client', issuer, peer, ...(id === undefined ? [] : [id])]
 }
 
 /** @returns undefined for what another version of comity may have meant by it. */

@@ -100,8 +100,10 @@ export interface TokenStore {
   save(place: TokenPlace, tokens: TokenSet, version: number): boolean
   /** As `save`: a newer token is never removed. */
   remove(place: TokenPlace, version: number): boolean
-  loadClient(issuer: string, peer: string): RegisteredClient | undefined
+  /** The client that was registered last, or the one with this id: tokens are renewed with the client that they were given to. */
+  loadClient(issuer: string, peer: string, id?: string): RegisteredClient | undefined
   saveClient(peer: string, client: RegisteredClient): void
+  /** The one that was registered last. */
   removeClient(issuer: string, peer: string): void
   /**
    * Runs `work` while no other process, and nobody else in this one, runs any for the same place. What a dead process
