@@ -15,9 +15,14 @@ import {
 } from './authorize.ts'
 import { parseChallenges, pickChallenge, scopesOf } from './challenge.ts'
 import type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
-import { createNonces, proveDpop } from './dpop.ts'
+import { createNonces, proveDpop, type Nonces } from './dpop.ts'
 import { obtainTokens, refreshTokens, type Refreshed } from './grants.ts'
-import { createGuardedFetch, refuseAddress, type GuardOptions } from './guarded-fetch.ts'
+import {
+  createGuardedFetch,
+  refuseAddress,
+  type GuardedFetch,
+  type GuardOptions,
+} from './guarded-fetch.ts'
 import { OAuthFailure } from './oauth-failure.ts'
 import { chooseClient, clientOf, dropClient, type ClientStore } from './register.ts'
 import { createDiscovery } from './remember-discovery.ts'
@@ -164,7 +169,7 @@ export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
     },
     async obtain(peer, discovered, refusal, earlier, signal) {
       const scopes = scopesFor(peer, discovered, refusal, earlier, false)
-      const findIdentityProvider = (issuer: string) => findProvider(peer, issuer, signal)
+      const findIdentityProvider = (issuer: string) => findProvider(fetchFor(peer), issuer, signal)
       const words = { peer, discovered, scopes, findIdentityProvider, signal }
       return obtainTokens(requesterFor(peer), words)
     },
@@ -172,30 +177,34 @@ export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
       const client = clientOf(registrarFor(peer), peer, discovered.server, tokens.clientId)
       return revokeTokens(fetchFor(peer), peer, discovered, client, tokens, signal)
     },
-    headersFor(tokens, message) {
-      const { accessToken, dpopKey } = tokens
-      if (dpopKey === undefined) return { authorization: `Bearer ${accessToken}` }
-      const issuedAt = Math.floor(now() / 1000)
-      const words = { ...message, accessToken, nonce: nonces.of(message.url), issuedAt }
-      return proveDpop(dpopKey, words).then((dpop) => ({
-        authorization: `DPoP ${accessToken}`,
-        dpop,
-      }))
-    },
+    headersFor: (tokens, message) => bear(tokens, message, nonces, now),
     noteNonce: (url, nonce) => nonces.note(url, nonce),
   }
+}
 
-  async function findProvider(
-    peer: AuthPeer,
-    issuer: string,
-    signal: AbortSignal,
-  ): Promise<ServerMetadata> {
-    const tried: TriedPlace[] = []
-    const provider = await findServer(fetchFor(peer), issuer, tried, signal)
-    if (provider !== undefined) return provider
-    const message = `the identity provider ${issuer} says nothing of itself. Looked at: ${tellPlaces(tried)}`
-    throw new OAuthFailure('no_metadata', message)
-  }
+async function findProvider(
+  fetchGuarded: GuardedFetch,
+  issuer: string,
+  signal: AbortSignal,
+): Promise<ServerMetadata> {
+  const tried: TriedPlace[] = []
+  const provider = await findServer(fetchGuarded, issuer, tried, signal)
+  if (provider !== undefined) return provider
+  const message = `the identity provider ${issuer} says nothing of itself. Looked at: ${tellPlaces(tried)}`
+  throw new OAuthFailure('no_metadata', message)
+}
+
+function bear(
+  { accessToken, dpopKey }: TokenSet,
+  message: BearingMessage,
+  nonces: Nonces,
+  now: () => number,
+): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> {
+  if (dpopKey === undefined) return { authorization: `Bearer ${accessToken}` }
+  const issuedAt = Math.floor(now() / 1000)
+  const words = { ...message, accessToken, nonce: nonces.of(message.url), issuedAt }
+  const authorization = `DPoP ${accessToken}`
+  return proveDpop(dpopKey, words).then((dpop) => ({ authorization, dpop }))
 }
 
 /** Addresses that the operator configured for a peer. */
