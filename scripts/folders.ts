@@ -33,7 +33,6 @@ export const FOLDERS: Readonly<Record<string, FolderRule>> = {
       '@marcbachmann/cel-js',
       'ajv',
       'ajv-formats',
-      'fastify',
       'ipaddr.js',
       'jose',
       'oauth4webapi',

@@ -6,7 +6,6 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import Fastify, { type RouteShorthandOptions } from 'fastify'
 import { ComityError } from '../core/words/errors.ts'
 import { LOCAL, type Principal } from '../core/words/principal.ts'
 import { type Authenticate, createHttpDoor } from '../mcp/downstream/http.ts'
@@ -14,7 +13,10 @@ import type { A2aDoor } from '../a2a/downstream/server.ts'
 import type { Host } from './compose/host.ts'
 import { isLoopback } from './config/cross-checks.ts'
 import type { TokenConfig } from './config/config.ts'
-import { advertisedUrl, hostInUrl, servedHosts } from './served-hosts.ts'
+import { listen } from './listen.ts'
+import { advertisedUrl, servedHosts } from './served-hosts.ts'
+
+const CARD_PATH = '/.well-known/agent-card.json'
 
 export interface GatewayOptions {
   readonly host: string
@@ -57,45 +59,53 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   })
   if (host.config.publish.length > 0) await a2a.open()
 
-  const app = Fastify({ bodyLimit: 1, forceCloseConnections: true, exposeHeadRoutes: false })
-  // The doors read bodies themselves, under their own limits.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  // Taken over before anything is parsed or validated: nothing of that is for these routes.
-  const raw = (
-    handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  ): RouteShorthandOptions => ({
-    onRequest: (request, reply) => {
-      reply.hijack()
-      void handle(request.raw, reply.raw)
-    },
-  })
-  app.all('/mcp', raw(mcp.handle), neverReached)
-  app.all('/a2a/*', raw(a2a.handle), neverReached)
-  const [only, ...others] = host.config.publish
-  if (only !== undefined && others.length === 0) {
-    // One agent alone may be found by the origin's well-known address too.
-    const card = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      request.url = `/a2a/${encodeURIComponent(only.name)}/.well-known/agent-card.json`
-      return a2a.handle(request, response)
-    }
-    app.get('/.well-known/agent-card.json', raw(card), neverReached)
-  }
-  app.get('/healthz', async () => ({ status: 'ok' }))
-  app.get('/readyz', async (_request, reply) => {
+  const health = async (response: ServerResponse): Promise<void> => {
     const ready = await host.isReady()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'starting' })
-  })
-  const url = await listen(app, options)
+    sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'starting' })
+  }
+  const [only, ...others] = host.config.publish
+  const listening = await listen((request, response) => {
+    const path = pathOf(request)
+    if (path === '/mcp') return void mcp.handle(request, response)
+    if (path.startsWith('/a2a/')) return void a2a.handle(request, response)
+    if (request.method !== 'GET') return sendNotFound(response)
+    if (path === '/healthz') return sendJson(response, 200, { status: 'ok' })
+    if (path === '/readyz') return void health(response)
+    if (path !== CARD_PATH || only === undefined || others.length > 0) return sendNotFound(response)
+    // One agent alone may be found by the origin's well-known address too.
+    request.url = `/a2a/${encodeURIComponent(only.name)}${CARD_PATH}`
+    void a2a.handle(request, response)
+  }, options)
+  const { url } = listening
   a2a.servedAt(advertisedUrl(url, said))
   host.announce(url)
   return {
     url,
     async close() {
       await Promise.all([mcp.close(), a2a.close()])
-      await app.close()
+      await listening.close()
     },
   }
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  const end = url.indexOf('?')
+  return end < 0 ? url : url.slice(0, end)
+}
+
+function sendNotFound(response: ServerResponse): void {
+  sendJson(response, 404, { error: 'Not Found', message: 'nothing is served at this path' })
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  value: Readonly<Record<string, string>>,
+): void {
+  const body = JSON.stringify(value)
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
+  response.end(body)
 }
 
 /** The other protocol's door is not loaded where nothing is published, until somebody comes to it all the same. */
@@ -116,11 +126,6 @@ function lateA2aDoor(make: () => Promise<A2aDoor>): A2aDoor & { open(): Promise<
     },
     close: async () => (await door)?.close(),
   }
-}
-
-/** The handler of routes that are taken over before it. */
-function neverReached(): never {
-  throw new Error('a request that was taken over went on')
 }
 
 /** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
@@ -155,27 +160,4 @@ function bearerOf(headers: IncomingHttpHeaders): string | undefined {
 
 function hash(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest()
-}
-
-async function listen(
-  app: ReturnType<typeof Fastify>,
-  { host, port }: GatewayOptions,
-): Promise<string> {
-  try {
-    // Written as in a URL or bare, an IPv6 address is bound bare.
-    await app.listen({ host: host.replace(/^\[(.+)\]$/u, '$1'), port })
-  } catch (error) {
-    if ((error as { code?: string }).code === 'EADDRINUSE') {
-      throw new ComityError(
-        'config_invalid',
-        `port ${port} on ${host} is taken: choose another with --port, or stop what listens there`,
-      )
-    }
-    throw new ComityError(
-      'config_invalid',
-      `cannot listen on ${host}:${port}: ${(error as Error).message}`,
-    )
-  }
-  const address = app.addresses()[0]
-  return `http://${hostInUrl(host)}:${address?.port ?? port}`
 }

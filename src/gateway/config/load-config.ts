@@ -57,7 +57,8 @@ function checkValue(
   env: Environment,
 ): { readonly config: Config } | { readonly mistakes: readonly Mistake[] } {
   const expanded = expandFile(yaml.value, { env, directory: dirname(realFile) })
-  const parsed = configSchema.safeParse(expanded.value)
+  // Read once: code made for it would cost more than it saves.
+  const parsed = configSchema.safeParse(expanded.value, { jitless: true })
   const form = parsed.success
     ? []
     : parsed.error.issues.flatMap((issue) => sayIssue(issue, yaml.value))
