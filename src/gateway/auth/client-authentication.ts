@@ -5,13 +5,7 @@
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { importJWK, importPKCS8, type CryptoKey, type JWK } from 'jose'
-import {
-  ClientSecretBasic,
-  ClientSecretPost,
-  None,
-  PrivateKeyJwt,
-  type ClientAuth,
-} from 'oauth4webapi'
+import { ClientSecretPost, None, PrivateKeyJwt, type ClientAuth } from 'oauth4webapi'
 import { OAuthFailure } from './oauth-failure.ts'
 import type { ServerMetadata } from './server-metadata.ts'
 import type { AuthConfig, RegisteredClient } from './words.ts'
@@ -64,7 +58,16 @@ export async function authenticationOf(
     return PrivateKeyJwt(await readPrivateKey(configured.privateKey, configured.algorithm))
   }
   if (secret === undefined) throw missing('auth.client.secret', method)
-  return method === 'client_secret_basic' ? ClientSecretBasic(secret) : ClientSecretPost(secret)
+  return method === 'client_secret_basic' ? basic(secret) : ClientSecretPost(secret)
+}
+
+/** Encoded as a form and no more than that: servers that forget to decode still understand plain ids and secrets. */
+function basic(secret: string): ClientAuth {
+  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
+  return (_server, client, _body, headers) => {
+    const credentials = `${encode(client.client_id)}:${encode(secret)}`
+    headers.set('authorization', `Basic ${btoa(credentials)}`)
+  }
 }
 
 /** @throws OAuthFailure `config`, which says nothing of the key. */

@@ -409,12 +409,17 @@ test('a server that is never content with a nonce is asked twice', async () => {
   expect(count).toBe(2)
 })
 
-test('a code is exchanged by the method that the client has', async () => {
-  const auth = { grant: 'authorization_code', client: { id: 'mine', secret: 'hush' } } as const
+test('a code is exchanged by the method that the client has; plain letters stay as they are', async () => {
+  const auth = {
+    grant: 'authorization_code',
+    client: { id: 'my-client_1.a*', secret: 'hush-hush' },
+  } as const
   const { server, oauth, peer, begin } = await connect(auth)
   const { authorizationUrl, pending } = await begin()
   await oauth.finish(peer, pending, replyTo(authorizationUrl), signal)
-  expect(server.asked.at(-1)?.headers.authorization).toBe(`Basic ${btoa('mine:hush')}`)
+  expect(server.asked.at(-1)?.headers.authorization).toBe(
+    `Basic ${btoa('my-client_1.a*:hush-hush')}`,
+  )
 })
 
 test('a client of the operator’s that the server cannot take is told', async () => {

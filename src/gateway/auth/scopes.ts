@@ -50,7 +50,7 @@ export interface StepUps {
 /** How often, and for how many keys it is counted. */
 export interface StepUpOptions {
   readonly now: () => number
-  /** Default 3. */
+  /** Default 2: with the first login a person is sent there three times. */
   readonly limit?: number
   /** After that it is forgotten. Default ten minutes. */
   readonly maxAgeMs?: number
@@ -60,7 +60,7 @@ export interface StepUpOptions {
 
 /** @returns a count of nothing yet. */
 export function createStepUps(options: StepUpOptions): StepUps {
-  const { now, limit = 3, maxAgeMs = 600_000, maxKeys = 1000 } = options
+  const { now, limit = 2, maxAgeMs = 600_000, maxKeys = 1000 } = options
   const counts = new Map<string, { readonly since: number; count: number }>()
   return {
     admit(key) {
