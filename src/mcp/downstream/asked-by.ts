@@ -17,15 +17,15 @@ import {
   setMembers,
   sliceOf,
 } from '../wire/spans.ts'
+import { withAsk } from './exchange.ts'
 
 /** The exchange of a call to this peer: whoever is asked on it sees who asks. */
 export function inNameOf(peer: string, exchange: Exchange): Exchange {
   const { ask } = exchange
   if (ask === undefined) return exchange
-  return {
-    ...exchange,
-    ask: (question, withdrawn) => ask.call(exchange, sayWhoAsks(question, peer), withdrawn),
-  }
+  return withAsk(exchange, (question, withdrawn) =>
+    ask.call(exchange, sayWhoAsks(question, peer), withdrawn),
+  )
 }
 
 /** The same question in the name of its peer; what is not shown to a person, or not sound, as it is. */

@@ -31,13 +31,13 @@ export async function delegateTool(
     ...createCall(door, visit, route, 'delegate', args),
     ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
   }
-  const opened = openExchange(visit, call.deadlineAt, door.clock.now())
+  const opened = openExchange(visit, call.deadlineAt, door.clock.now(), door.deadlines)
   const begun = await delegation.delegate(call, opened.exchange).catch((fault: unknown) => {
     opened.close()
     throw fault
   })
   // The reply outlives the waiting: its faults are reported, and the exchange ends with it, not with the caller.
-  void begun.reply.catch(door.report).finally(opened.close)
+  void begun.reply.catch(door.report).finally(() => opened.close())
   if (begun.task === undefined) return answerOutcome(visit, await begun.reply)
   return awaitTask(door, delegation, visit, begun.task, { reply: begun.reply, opened })
 }

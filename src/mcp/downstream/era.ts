@@ -5,6 +5,9 @@ import { findMember, scanObject } from '../wire/spans.ts'
 
 /** True when `_meta` names a protocol version, of whatever value: only modern requests do. */
 export function claimsModern(request: RpcRequest): boolean {
+  const { metaMembers } = request
+  if (metaMembers !== undefined)
+    return findMember(metaMembers, MODERN_META.protocolVersion) !== undefined
   if (request.params === undefined) return false
   const loose = { validated: true, allowDuplicates: true }
   const members = scanObject(request.bytes, request.params, loose)

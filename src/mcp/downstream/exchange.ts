@@ -5,11 +5,14 @@
  * call's time stands still while a person is asked.
  */
 import type { CallEvent, Exchange, StopReason } from '../../core/ports/upstream.ts'
+import type { Answer, CallerCan, Question } from '../../core/words/question.ts'
+import { Deadlines, type Due } from '../wire/deadlines.ts'
+import type { Place } from '../wire/in-flight.ts'
 import { encodeNotification } from '../wire/json-rpc.ts'
 import { MODERN_NOTIFICATIONS, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, readString, scanObject, setMembers } from '../wire/spans.ts'
 import { LOG_LEVELS } from './request-meta.ts'
-import { stopReasonOf, type Visit } from './visit.ts'
+import { presenceOf, type Presence, type PresenceWatcher, type Visit } from './visit.ts'
 
 export interface OpenExchange {
   readonly exchange: Exchange
@@ -27,131 +30,226 @@ export interface OpenExchange {
   close(): void
 }
 
-/** @param deadlineAt epoch milliseconds; @param now the same clock. */
-export function openExchange(visit: Visit, deadlineAt: number, now: number): OpenExchange {
-  const controller = new AbortController()
-  let reason: StopReason | undefined
-  let closed = false
+/** @param deadlineAt epoch milliseconds; @param now the same clock; @param deadlines those of the door. */
+export function openExchange(
+  visit: Visit,
+  deadlineAt: number,
+  now: number,
+  deadlines: Deadlines,
+): OpenExchange {
+  return new VisitExchange(visit, Math.max(0, deadlineAt - now), deadlines)
+}
+
+/** Both halves in one object, since there is one for every call. */
+class VisitExchange implements OpenExchange, Exchange, PresenceWatcher, Expiring {
+  readonly ask?: NonNullable<Exchange['ask']>
+  readonly #first: Visit
+  readonly #controller = new AbortController()
+  readonly #deadline: Deadline
+  #reason: StopReason | undefined
+  #isClosed = false
+  #isParked = false
   /** Whose request it is now. */
-  let present: Visit | undefined
-  let isParked = false
-  /** Takes back who wanted to know that the caller is gone. */
-  let forget: (() => void)[] = []
-  const stop = (why: StopReason): void => {
-    if (closed || reason !== undefined) return
-    reason = why
-    controller.abort(why)
+  #present: Visit
+  #presence: Presence
+  /** Who wants to know that the caller is gone. */
+  #listeners: (() => void)[] | undefined
+
+  constructor(visit: Visit, leftMs: number, deadlines: Deadlines) {
+    this.#first = visit
+    this.#present = visit
+    this.#presence = presenceOf(visit.caller)
+    this.#deadline = new Deadline(leftMs, this, deadlines)
+    if (visit.caller.ask !== undefined) this.ask = (...asked) => this.#askLive(...asked)
+    this.#watch()
   }
-  const withdrawn = (): void => {
-    const why = present === undefined ? undefined : stopReasonOf(present.caller.signal)
-    if (why !== undefined && (!isParked || why === 'shutdown')) stop(why)
+
+  get exchange(): Exchange {
+    return this
   }
-  const leave = (): void => present?.caller.signal.removeEventListener('abort', withdrawn)
-  const attach = (next: Visit): void => {
-    leave()
-    present = next
-    isParked = false
-    if (next.caller.signal.aborted) withdrawn()
-    else next.caller.signal.addEventListener('abort', withdrawn, { once: true })
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
   }
-  const deadline = createDeadline(Math.max(0, deadlineAt - now), () => stop('deadline'))
-  attach(visit)
-  return {
-    exchange: {
-      signal: controller.signal,
-      onGone: (listener) => {
-        const { caller, era } = visit
-        if (era === 'modern') return
-        if (!closed) {
-          caller.gone.addEventListener('abort', listener, { once: true })
-          forget.push(() => caller.gone.removeEventListener('abort', listener))
-        }
-        if (caller.gone.aborted) listener()
-      },
-      stopReason: () => {
-        const isGone = !isParked && present?.caller.gone.aborted === true
-        return reason ?? (isGone ? 'caller_gone' : undefined)
-      },
-      emit: (event) => {
-        if (closed || isParked || present === undefined || present.caller.signal.aborted)
-          return undefined
-        const message = encodeEvent(present, event)
-        return message === undefined ? undefined : present.caller.notify(message)
-      },
-      can: visit.can,
-      ...askLive(visit, deadline.hold),
-    },
-    detach: leave,
-    park: () => {
-      isParked = true
-    },
-    attach,
-    hold: deadline.hold,
-    shutDown: () => stop('shutdown'),
-    close: () => {
-      closed = true
-      for (const one of forget) one()
-      forget = []
-      deadline.stop()
-      leave()
-    },
+
+  get can(): CallerCan {
+    return this.#first.can
+  }
+
+  onGone(listener: () => void): void {
+    const { caller, era } = this.#first
+    if (era === 'modern') return
+    if (!this.#isClosed) {
+      caller.gone.addEventListener('abort', listener, { once: true })
+      this.#listeners ??= []
+      this.#listeners.push(listener)
+    }
+    if (caller.gone.aborted) listener()
+  }
+
+  stopReason(): StopReason | undefined {
+    if (this.#reason !== undefined) return this.#reason
+    return !this.#isParked && this.#presence.isGone ? 'caller_gone' : undefined
+  }
+
+  emit(event: CallEvent): void | Promise<void> {
+    if (this.#isClosed || this.#isParked || this.#presence.withdrawn !== undefined) return undefined
+    const message = encodeEvent(this.#present, event)
+    return message === undefined ? undefined : this.#present.caller.notify(message)
+  }
+
+  callerWithdrew(): void {
+    const why = this.#presence.withdrawn
+    if (why !== undefined && (!this.#isParked || why === 'shutdown')) this.#stop(why)
+  }
+
+  expire(): void {
+    this.#stop('deadline')
+  }
+
+  detach(): void {
+    this.#presence.unwatch(this)
+  }
+
+  park(): void {
+    this.#isParked = true
+  }
+
+  attach(visit: Visit): void {
+    this.detach()
+    this.#present = visit
+    this.#presence = presenceOf(visit.caller)
+    this.#isParked = false
+    this.#watch()
+  }
+
+  hold(): () => void {
+    return this.#deadline.hold()
+  }
+
+  shutDown(): void {
+    this.#stop('shutdown')
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const listener of this.#listeners ?? [])
+      this.#first.caller.gone.removeEventListener('abort', listener)
+    this.#listeners = undefined
+    this.#deadline.stop()
+    this.detach()
+  }
+
+  #watch(): void {
+    if (this.#presence.withdrawn !== undefined) this.callerWithdrew()
+    else this.#presence.watch(this)
+  }
+
+  #stop(why: StopReason): void {
+    if (this.#isClosed || this.#reason !== undefined) return
+    this.#reason = why
+    this.#controller.abort(why)
+  }
+
+  /** A caller with a session is asked on it, and not hurried meanwhile. */
+  async #askLive(question: Question, withdrawn: AbortSignal): Promise<Answer> {
+    const release = this.hold()
+    try {
+      const { caller } = this.#first
+      return (await caller.ask?.(question, withdrawn)) ?? { key: question.key, action: 'cancel' }
+    } finally {
+      release()
+    }
   }
 }
 
-/** A caller with a session is asked on it, and not hurried meanwhile. */
-function askLive({ caller }: Visit, hold: () => () => void): Pick<Exchange, 'ask'> {
-  if (caller.ask === undefined) return {}
+/** The same exchange, but for how its caller is asked. @param opened told what `Exchange.opened` is. */
+export function withAsk(
+  exchange: Exchange,
+  ask: NonNullable<Exchange['ask']>,
+  opened: Exchange['opened'] = exchange.opened?.bind(exchange),
+): Exchange {
+  const stop = exchange.stop?.bind(exchange)
   return {
-    ask: async (question, withdrawn) => {
-      const release = hold()
-      try {
-        return (await caller.ask?.(question, withdrawn)) ?? { key: question.key, action: 'cancel' }
-      } finally {
-        release()
-      }
-    },
+    signal: exchange.signal,
+    can: exchange.can,
+    stopReason: () => exchange.stopReason(),
+    onGone: (listener) => exchange.onGone?.(listener),
+    emit: (event) => exchange.emit(event),
+    ask,
+    ...(stop === undefined ? {} : { stop }),
+    ...(opened === undefined ? {} : { opened }),
   }
 }
 
-export interface Deadline {
-  hold(): () => void
-  stop(): void
+/** What ends when its time has come. */
+export interface Expiring {
+  expire(): void
 }
 
-/** A timer that stands still while at least one holds it. @param ms at most 24 days. */
-export function createDeadline(ms: number, expire: () => void): Deadline {
-  let leftMs = ms
-  let startedAt = 0
-  let holds = 0
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
-  const start = (): void => {
-    if (stopped) return
-    startedAt = performance.now()
-    timer = setTimeout(expire, leftMs)
-    timer.unref()
+/** A time that stands still while at least one holds it. */
+export class Deadline implements Due {
+  readonly #of: Expiring
+  readonly #deadlines: Deadlines
+  #place: Place<Due> | undefined
+  #dueAt = Infinity
+  #leftMs: number
+  #holds = 0
+  #isStopped = false
+
+  constructor(ms: number, of: Expiring, deadlines: Deadlines) {
+    this.#leftMs = ms
+    this.#of = of
+    this.#deadlines = deadlines
+    this.#start()
   }
-  start()
-  return {
-    hold: () => {
-      holds += 1
-      if (holds === 1) {
-        clearTimeout(timer)
-        leftMs = Math.max(0, leftMs - (performance.now() - startedAt))
-      }
-      let held = true
-      return () => {
-        if (!held) return
-        held = false
-        holds -= 1
-        if (holds === 0) start()
-      }
-    },
-    stop: () => {
-      stopped = true
-      clearTimeout(timer)
-    },
+
+  get dueAt(): number {
+    return this.#dueAt
   }
+
+  pass(): void {
+    this.#dueAt = Infinity
+    this.#of.expire()
+  }
+
+  /** @returns the way to let go of it. */
+  hold(): () => void {
+    this.#holds += 1
+    if (this.#holds === 1) this.#halt()
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#holds -= 1
+      if (this.#holds === 0) this.#start()
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#halt()
+  }
+
+  #start(): void {
+    if (this.#isStopped) return
+    this.#dueAt = performance.now() + this.#leftMs
+    this.#place = this.#deadlines.add(this)
+  }
+
+  #halt(): void {
+    if (this.#place === undefined) return
+    this.#deadlines.remove(this.#place)
+    this.#place = undefined
+    this.#leftMs = Math.max(0, this.#dueAt - performance.now())
+    this.#dueAt = Infinity
+  }
+}
+
+/** A deadline on its own. @param ms at most 24 days. */
+export function createDeadline(ms: number, expire: () => void): Pick<Deadline, 'hold' | 'stop'> {
+  const deadline = new Deadline(ms, { expire }, new Deadlines('apart'))
+  return { hold: () => deadline.hold(), stop: () => deadline.stop() }
 }
 
 /** The notification for this caller: its own token, only what it asked for. */

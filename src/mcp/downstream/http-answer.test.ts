@@ -3,15 +3,22 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { openHttpAnswer } from './http-answer.ts'
+import { Deadlines } from '../wire/deadlines.ts'
+import { HttpAnswer, Lines, type AnswerTerms } from './http-answer.ts'
 import { createUnread } from './outgoing.ts'
 
-const TIMES = { streamAfterMs: 60_000, keepAliveMs: 60_000, writeIdleMs: 60_000 }
+function termsOf(): AnswerTerms {
+  const times = { streamAfterMs: 60_000, keepAliveMs: 60_000, writeIdleMs: 60_000 }
+  const deadlines = new Deadlines('apart')
+  return { ...times, deadlines, lines: new Lines(), unread: createUnread(1024) }
+}
+
+const NOBODY = { answerLost: () => undefined, answerOver: () => undefined }
 
 test('a caller that hangs up is gone as soon as the end of what it sends is seen', async () => {
   const goneAtEnd = Promise.withResolvers<boolean>()
   const server = createServer((request, response) => {
-    const { closed } = openHttpAnswer(response, TIMES, createUnread(1024))
+    const { closed } = new HttpAnswer(response, termsOf(), NOBODY)
     // Behind the answer's own listener.
     request.socket.once('end', () => goneAtEnd.resolve(closed.aborted))
     request.resume()

@@ -4,27 +4,12 @@
  * @source MCP 2026-07-28, transports, Streamable HTTP: comments keep a stream alive, `X-Accel-Buffering: no`
  */
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Due } from '../wire/deadlines.ts'
+import type { Place } from '../wire/in-flight.ts'
 import type { Reply } from './answer.ts'
 import type { EventSink } from './event-stream.ts'
-import { openOutgoing, type Unread } from './outgoing.ts'
-
-export interface HttpAnswer {
-  /** Sends a message before the answer; begins the stream. */
-  notify(message: Uint8Array): void | Promise<void>
-  /** Nothing when the stream was ended already. */
-  end(reply: Reply): void
-  /** For whoever frames events: writing one begins the stream, `end` ends it. */
-  readonly sink: EventSink
-  /** How and when the stream begins by itself. */
-  prepare(begin: StreamBegin): void
-  /** Begins the stream now. */
-  begin(): void
-  hasBegun(): boolean
-  /** The connection closed before its answer was ended. */
-  readonly closed: AbortSignal
-  /** All of it was taken by the operating system, or the connection is gone. */
-  readonly over: Promise<void>
-}
+import { Outgoing, type OutgoingTerms } from './outgoing.ts'
 
 export interface StreamBegin {
   readonly afterMs: number
@@ -32,10 +17,19 @@ export interface StreamBegin {
   readonly first?: () => Uint8Array
 }
 
-export interface StreamTimes {
+/** What all answers of a door go by. */
+export interface AnswerTerms extends OutgoingTerms {
   readonly streamAfterMs: number
   readonly keepAliveMs: number
-  readonly writeIdleMs: number
+  readonly lines: Lines
+}
+
+/** Who wants to know how an answer goes. */
+export interface AnswerWatcher {
+  /** The connection closed before its answer was ended. */
+  answerLost(): void
+  /** All of it was taken by the operating system, or the connection is gone. */
+  answerOver(): void
 }
 
 const JSON_TYPE = 'application/json'
@@ -46,93 +40,193 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** @param unread where this answer's bytes count until they are taken. */
-export function openHttpAnswer(
-  response: ServerResponse,
-  times: StreamTimes,
-  unread: Unread,
-): HttpAnswer {
-  const closed = new AbortController()
-  const outgoing = openOutgoing(response, unread, times.writeIdleMs)
-  let ended = false
-  let first: (() => Uint8Array) | undefined
-  let keepAlive: NodeJS.Timeout | undefined
-  const isOver = (): boolean => ended || closed.signal.aborted
-  const beginStream = (): void => {
-    clearTimeout(patience)
-    if (response.headersSent || isOver()) return
-    response.writeHead(200, STREAM_HEADERS)
-    keepAlive = setInterval(sayAlive, times.keepAliveMs)
-    if (first !== undefined) void outgoing.write(first())
+export class HttpAnswer implements Due {
+  readonly #response: ServerResponse
+  readonly #terms: AnswerTerms
+  readonly #watcher: AnswerWatcher
+  readonly #outgoing: Outgoing
+  readonly #line: Line | undefined
+  /** When the stream begins by itself; once it has, its next sign of life. */
+  #dueAt: number
+  readonly #place: Place<Due>
+  #ended = false
+  #isLost = false
+  #closed: AbortController | undefined
+  #sink: EventSink | undefined
+  #first: (() => Uint8Array) | undefined
+
+  constructor(response: ServerResponse, terms: AnswerTerms, watcher: AnswerWatcher) {
+    this.#response = response
+    this.#terms = terms
+    this.#watcher = watcher
+    this.#outgoing = new Outgoing(response, terms, this)
+    this.#dueAt = performance.now() + terms.streamAfterMs
+    this.#place = terms.deadlines.add(this)
+    this.#line = terms.lines.carry(response.socket, this)
+    response.on('error', ignore)
+    // It comes right behind `finish`, and without it when the connection is gone.
+    response.on('close', () => this.#close())
+    if (response.destroyed) this.#outgoing.finish()
   }
-  // Behind bytes that wait to be read, a sign of life would only wait too.
-  const sayAlive = (): void => {
-    if (!outgoing.isWaiting() && !isOver()) void outgoing.write(COMMENT)
+
+  /** The connection closed before its answer was ended. */
+  get isLost(): boolean {
+    return this.#isLost
   }
-  const beginAlone = (): void => {
-    beginStream()
-    if (first === undefined) sayAlive()
+
+  /** Fires then. */
+  get closed(): AbortSignal {
+    if (this.#closed === undefined) {
+      this.#closed = new AbortController()
+      if (this.#isLost) this.#closed.abort('caller_canceled')
+    }
+    return this.#closed.signal
   }
-  let patience = setTimeout(beginAlone, times.streamAfterMs)
-  const stopTimers = (): void => {
-    clearTimeout(patience)
-    clearInterval(keepAlive)
+
+  /** For whoever frames events: writing one begins the stream, `end` ends it. */
+  get sink(): EventSink {
+    return (this.#sink ??= {
+      send: (event) => this.#send(event),
+      end: () => this.#endStream(undefined),
+      closed: this.closed,
+    })
   }
-  onLeave(response, () => {
-    stopTimers()
-    if (!ended) closed.abort('caller_canceled')
-  })
-  const send = (event: Uint8Array): Promise<void> | undefined => {
-    if (isOver()) return undefined
-    beginStream()
+
+  hasBegun(): boolean {
+    return this.#response.headersSent
+  }
+
+  /** How and when the stream begins by itself. */
+  prepare(begin: StreamBegin): void {
+    this.#first = begin.first
+    if (this.hasBegun() || this.#isOver()) return
+    this.#dueAt = performance.now() + begin.afterMs
+    this.#terms.deadlines.heed(this)
+  }
+
+  /** Begins the stream now. */
+  begin(): void {
+    this.#beginStream()
+    if (this.#first === undefined) this.#sayAlive()
+  }
+
+  /** Sends a message before the answer; begins the stream. */
+  notify(message: Uint8Array): void | Promise<void> {
+    return this.#send(encodeEvent(message))
+  }
+
+  /** Nothing when the stream was ended already. */
+  end(reply: Reply): void {
+    const { body } = reply
+    if (this.hasBegun()) return this.#endStream(body === undefined ? undefined : encodeEvent(body))
+    if (!this.#isOver()) this.#response.writeHead(reply.status, headersOf(reply))
+    this.#endStream(body)
+  }
+
+  get dueAt(): number {
+    return this.#dueAt
+  }
+
+  pass(now: number): void {
+    if (!this.hasBegun()) return this.begin()
+    this.#dueAt = now + this.#terms.keepAliveMs
+    this.#sayAlive()
+  }
+
+  /** The end of what the caller sends was seen: a turn before the close, in time for an equal request right behind it. */
+  leave(): void {
+    this.#stopTimes()
+    if (this.#ended || this.#isLost) return
+    this.#isLost = true
+    this.#closed?.abort('caller_canceled')
+    this.#watcher.answerLost()
+  }
+
+  outgoingOver(): void {
+    this.#watcher.answerOver()
+  }
+
+  #close(): void {
+    this.#outgoing.finish()
+    if (this.#line?.answer === this) this.#line.answer = undefined
+    this.leave()
+  }
+
+  #isOver(): boolean {
+    return this.#ended || this.#isLost
+  }
+
+  #beginStream(): void {
+    if (this.hasBegun() || this.#isOver()) return
+    this.#response.writeHead(200, STREAM_HEADERS)
+    this.#dueAt = performance.now() + this.#terms.keepAliveMs
+    this.#terms.deadlines.heed(this)
+    if (this.#first !== undefined) void this.#outgoing.write(this.#first())
+  }
+
+  /** Behind bytes that wait to be read, a sign of life would only wait too. */
+  #sayAlive(): void {
+    if (!this.#outgoing.isWaiting && !this.#isOver()) void this.#outgoing.write(COMMENT)
+  }
+
+  #send(event: Uint8Array): Promise<void> | undefined {
+    if (this.#isOver()) return undefined
+    this.#beginStream()
     // A caller that stops reading holds back only its own call; one that is gone holds back nothing.
-    return outgoing.write(event)
+    return this.#outgoing.write(event)
   }
-  const endStream = (event?: Uint8Array): void => {
-    stopTimers()
-    if (isOver()) return
-    ended = true
-    outgoing.end(event)
+
+  #endStream(event: Uint8Array | undefined): void {
+    this.#stopTimes()
+    if (this.#isOver()) return
+    this.#ended = true
+    this.#outgoing.end(event)
   }
-  return {
-    closed: closed.signal,
-    over: outgoing.over,
-    sink: { send, end: () => endStream(), closed: closed.signal },
-    hasBegun: () => response.headersSent,
-    begin: beginAlone,
-    prepare: (begin) => {
-      first = begin.first
-      if (response.headersSent || isOver()) return
-      clearTimeout(patience)
-      patience = setTimeout(beginAlone, begin.afterMs)
-    },
-    notify: (message) => send(encodeEvent(message)),
-    end: (reply) => {
-      if (response.headersSent) {
-        endStream(reply.body === undefined ? undefined : encodeEvent(reply.body))
-        return
-      }
-      if (!isOver()) {
-        response.writeHead(reply.status, {
-          ...(reply.body === undefined ? {} : { 'content-type': JSON_TYPE }),
-          'content-length': String(reply.body?.length ?? 0),
-          ...reply.headers,
-        })
-      }
-      endStream(reply.body)
-    },
+
+  #stopTimes(): void {
+    this.#dueAt = Infinity
+    this.#terms.deadlines.remove(this.#place)
   }
 }
 
-/** The end of what it sends is seen a turn before the close, in time for an equal request that came right behind it. */
-function onLeave(response: ServerResponse, leave: () => void): void {
-  const { socket } = response
-  socket?.once('end', leave)
-  response.once('close', () => {
-    socket?.off('end', leave)
-    leave()
-  })
-  response.on('error', () => undefined)
+/** The answer that one connection carries just now: others on it wait for theirs. */
+interface Line {
+  answer: HttpAnswer | undefined
+}
+
+/** The connections of a door: one listener each for the end of what is sent, however many requests come on it. */
+export class Lines {
+  readonly #lines = new WeakMap<Socket, Line>()
+
+  /** @param socket none for an answer that waits for those before it. */
+  carry(socket: Socket | null, answer: HttpAnswer): Line | undefined {
+    if (socket === null) return undefined
+    const known = this.#lines.get(socket)
+    if (known !== undefined) {
+      known.answer = answer
+      return known
+    }
+    const line: Line = { answer }
+    this.#lines.set(socket, line)
+    socket.on('end', () => line.answer?.leave())
+    return line
+  }
+}
+
+function ignore(): void {
+  // What cannot be written any more is known by `close`.
+}
+
+/** Names and values in turn: they go out as they stand. */
+function headersOf({ body, headers }: Reply): string[] {
+  const length = String(body?.length ?? 0)
+  const flat =
+    body === undefined
+      ? ['content-length', length]
+      : ['content-type', JSON_TYPE, 'content-length', length]
+  if (headers === undefined) return flat
+  for (const [name, value] of Object.entries(headers)) flat.push(name, value)
+  return flat
 }
 
 /** Raw line ends stand between JSON tokens only, where a space means the same: one message is one data line. */

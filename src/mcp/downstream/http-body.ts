@@ -1,6 +1,7 @@
 /** Reads a request body within its bounds: bytes, and silence between them. */
 import type { IncomingMessage } from 'node:http'
-import { InFlight } from '../wire/in-flight.ts'
+import type { Deadlines, Due } from '../wire/deadlines.ts'
+import { InFlight, type Place } from '../wire/in-flight.ts'
 import type { HttpRefusal } from './http-guard.ts'
 
 export interface BodyLimits {
@@ -8,75 +9,122 @@ export interface BodyLimits {
   readonly bodyIdleMs: number
 }
 
-/** Bodies that are still coming, the oldest first: who sends slowly makes room when there is none. */
-export interface Arrivals {
-  /** @param giveUp ends it. @returns the way to say that it is over. */
-  begin(giveUp: () => void): () => void
-  /** Gives up the oldest one. @returns whether there was one. */
-  makeRoom(): boolean
-}
+/** The whole body; a refusal when it is too large or stops coming; undefined when the caller went away. */
+export type ReadBody = Uint8Array | HttpRefusal | undefined
 
-export function createArrivals(): Arrivals {
-  const coming = new InFlight<() => void>()
-  return {
-    begin(giveUp) {
-      const place = coming.add(giveUp)
-      return () => coming.remove(place)
-    },
-    makeRoom() {
-      const oldest = coming.oldest()
-      oldest?.()
-      return oldest !== undefined
-    },
+/** Bodies that are still coming, the oldest first: who sends slowly makes room when there is none. */
+export class Arrivals {
+  readonly limits: BodyLimits
+  readonly deadlines: Deadlines
+  readonly coming = new InFlight<Arriving>()
+
+  constructor(limits: BodyLimits, deadlines: Deadlines) {
+    this.limits = limits
+    this.deadlines = deadlines
+  }
+
+  /** Gives up the oldest one. @returns whether there was one. */
+  makeRoom(): boolean {
+    const oldest = this.coming.oldest()
+    oldest?.giveUp()
+    return oldest !== undefined
+  }
+
+  read(request: IncomingMessage): Promise<ReadBody> {
+    const declared = Number(request.headers['content-length'] ?? 0)
+    if (declared > this.limits.maxMessageBytes) return Promise.resolve(tooLarge(this.limits))
+    return new Promise((resolve) => void new Arriving(this, request, resolve))
   }
 }
 
-/** @returns the whole body; a refusal when it is too large or stops coming; undefined when the caller went away. */
-export function readBody(
-  request: IncomingMessage,
-  limits: BodyLimits,
-  arrivals: Arrivals,
-): Promise<Uint8Array | HttpRefusal | undefined> {
-  const tooLarge: HttpRefusal = {
+function tooLarge({ maxMessageBytes }: BodyLimits): HttpRefusal {
+  return {
     status: 413,
-    message: `a message of more than ${limits.maxMessageBytes} bytes is not taken`,
+    message: `a message of more than ${maxMessageBytes} bytes is not taken`,
     headers: { connection: 'close' },
   }
-  const declared = Number(request.headers['content-length'] ?? 0)
-  if (declared > limits.maxMessageBytes) return Promise.resolve(tooLarge)
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const finish = (read: Uint8Array | HttpRefusal | undefined): void => {
-      clearTimeout(idle)
-      over()
-      request.off('data', take)
-      request.pause()
-      resolve(read)
+}
+
+class Arriving implements Due {
+  readonly #arrivals: Arrivals
+  readonly #request: IncomingMessage
+  readonly #resolve: (read: ReadBody) => void
+  readonly #place: Place<Arriving>
+  readonly #time: Place<Due>
+  /** Most bodies are one piece. */
+  #first: Buffer | undefined
+  #more: Buffer[] | undefined
+  #size = 0
+  #dueAt: number
+  #isOver = false
+
+  constructor(arrivals: Arrivals, request: IncomingMessage, resolve: (read: ReadBody) => void) {
+    this.#arrivals = arrivals
+    this.#request = request
+    this.#resolve = resolve
+    this.#place = arrivals.coming.add(this)
+    this.#dueAt = performance.now() + arrivals.limits.bodyIdleMs
+    this.#time = arrivals.deadlines.add(this)
+    request.on('data', (piece: Buffer) => this.#take(piece))
+    request.on('end', () => this.#finish(this.#whole()))
+    // Also behind an error, which nobody else has to hear of.
+    request.on('close', () => this.#stop(undefined))
+  }
+
+  get dueAt(): number {
+    return this.#dueAt
+  }
+
+  pass(): void {
+    this.#stop({
+      status: 408,
+      message: `nothing arrived for ${this.#arrivals.limits.bodyIdleMs} ms`,
+      headers: { connection: 'close' },
+    })
+  }
+
+  giveUp(): void {
+    this.#stop({
+      status: 408,
+      message: 'the message came in too slowly while others waited for its place',
+      headers: { connection: 'close' },
+    })
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#isOver) return
+    const { limits } = this.#arrivals
+    this.#size += piece.length
+    if (this.#size > limits.maxMessageBytes) return this.#stop(tooLarge(limits))
+    if (this.#first === undefined) this.#first = piece
+    else {
+      this.#more ??= [this.#first]
+      this.#more.push(piece)
     }
-    const silent = (): void =>
-      finish({
-        status: 408,
-        message: `nothing arrived for ${limits.bodyIdleMs} ms`,
-        headers: { connection: 'close' },
-      })
-    const over = arrivals.begin(() =>
-      finish({
-        status: 408,
-        message: 'the message came in too slowly while others waited for its place',
-        headers: { connection: 'close' },
-      }),
-    )
-    const idle = setTimeout(silent, limits.bodyIdleMs)
-    const take = (chunk: Buffer): void => {
-      size += chunk.length
-      if (size > limits.maxMessageBytes) return finish(tooLarge)
-      idle.refresh()
-      chunks.push(chunk)
-    }
-    request.on('data', take)
-    request.once('end', () => finish(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size)))
-    request.once('close', () => finish(undefined))
-    request.once('error', () => finish(undefined))
-  })
+    // The time of silence begins anew; a later one costs nothing.
+    this.#dueAt = performance.now() + limits.bodyIdleMs
+  }
+
+  #whole(): Uint8Array {
+    if (this.#more !== undefined) return Buffer.concat(this.#more, this.#size)
+    return this.#first ?? Buffer.alloc(0)
+  }
+
+  /** What else comes is not read. */
+  #stop(read: ReadBody): void {
+    if (this.#isOver) return
+    this.#finish(read)
+    this.#request.pause()
+  }
+
+  #finish(read: ReadBody): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#dueAt = Infinity
+    this.#arrivals.coming.remove(this.#place)
+    this.#arrivals.deadlines.remove(this.#time)
+    this.#first = undefined
+    this.#more = undefined
+    this.#resolve(read)
+  }
 }

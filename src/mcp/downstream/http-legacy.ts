@@ -21,7 +21,6 @@ import {
 import { MCP_HEADERS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import type { Reply } from './answer.ts'
 import { answerBatch, BATCH_REVISION, encodeBatch, parseBatch, refuseArray } from './batch.ts'
-import type { Arrivals } from './http-body.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import type { HttpRefusal } from './http-guard.ts'
 import { answerInitialize, answerLegacy, readInitialize, takeNotification } from './legacy.ts'
@@ -37,11 +36,8 @@ export interface Desk {
   readonly door: Door
   readonly sessions: Sessions
   readonly sessionless: Sessionless
-  readonly arrivals: Arrivals
   readonly answer: HttpAnswer
   readonly closing: AbortSignal
-  /** Aborted when the caller goes or the door closes; to be asked for once. */
-  withdrawn(): AbortSignal
 }
 
 /** Whom a request is from. */
@@ -204,7 +200,11 @@ function aloneSession({ door }: Desk, { principal }: From, revision: LegacyRevis
 function aloneArrival({ answer, closing }: Desk): ArrivalParts {
   return {
     transport: 'http',
-    caller: { notify: answer.notify, signal: closing, gone: answer.closed },
+    caller: {
+      notify: (message) => answer.notify(message),
+      signal: closing,
+      gone: answer.closed,
+    },
   }
 }
 

@@ -10,7 +10,8 @@ import type { Clock } from '../../core/ports/world.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
-import type { ParamHeaders } from '../wire/headers.ts'
+import { Deadlines } from '../wire/deadlines.ts'
+import { Annotations } from './annotations.ts'
 import { MAX_BATCH } from './batch.ts'
 import { createParkedCalls, type ParkedCalls } from './parked.ts'
 import { createPlaces, type Places } from './places.ts'
@@ -139,8 +140,10 @@ export interface Door {
   readonly offers: ReadonlySet<Offer>
   readonly limits: DoorLimits
   readonly report: (fault: unknown) => void
-  /** Header annotations of tools that were called, by name, endpoint and fingerprint; a cache, nothing else. */
-  readonly annotations: Map<string, ParamHeaders>
+  /** Header annotations of tools that were called; a cache, nothing else. */
+  readonly annotations: Annotations
+  /** The times of all that is under way. */
+  readonly deadlines: Deadlines
   /** Calls that wait for answers of modern callers. */
   readonly parked: ParkedCalls<Visit>
   /** Places for streams of news. */
@@ -205,7 +208,8 @@ export function createDoor(ports: DoorPorts, options: DoorOptions): Door {
     offers: new Set(options.offers ?? OFFERS),
     limits,
     report,
-    annotations: new Map(),
+    annotations: new Annotations(),
+    deadlines: new Deadlines('apart'),
     parked: createParkedCalls(limits, report, bearsQuestion, leaving.signal),
     listeners: createPlaces(limits.maxListeners, limits.maxListenersEach),
     leaving: leaving.signal,

@@ -4,6 +4,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import type { Deadlines, Due } from '../wire/deadlines.ts'
+import type { Place } from '../wire/in-flight.ts'
 
 /** What is handed to a socket at once, bytes: most answers are one write, and most sockets take it whole. */
 const PIECE = 256 * 1024
@@ -28,123 +30,160 @@ export function createUnread(maxBytes: number): Unread {
   }
 }
 
-/** One response body. */
-export interface Outgoing {
-  /** Sends bytes after all before them. @returns a wait for the caller to take them; undefined when it need not be waited. */
-  write(bytes: Uint8Array): Promise<void> | undefined
-  /** Sends the last bytes. */
-  end(bytes?: Uint8Array): void
-  /** Something was not taken yet: no sign of life is needed. */
-  isWaiting(): boolean
-  /** The operating system has all of it, or the connection is gone. */
-  readonly over: Promise<void>
+/** What all bodies of a door go by. */
+export interface OutgoingTerms {
+  readonly unread: Unread
+  readonly deadlines: Deadlines
+  readonly writeIdleMs: number
 }
 
-/** Headers must be written before the first byte is. */
-export function openOutgoing(
-  response: ServerResponse,
-  unread: Unread,
-  writeIdleMs: number,
-): Outgoing {
-  const over = Promise.withResolvers<void>()
-  let queue: Uint8Array[] = []
-  let taken = Promise.withResolvers<void>()
-  let waiting = 0
-  let sending = false
-  let ended = false
-  let finished = false
-  const count = (bytes: number): void => {
-    waiting += bytes
-    unread.add(bytes)
+/** One response body. Headers must be written before the first byte is. */
+export class Outgoing {
+  readonly #response: ServerResponse
+  readonly #terms: OutgoingTerms
+  readonly #over: { outgoingOver(): void }
+  #queue: Uint8Array[] = []
+  #taken: PromiseWithResolvers<void> | undefined
+  #idle: IdleTimer | undefined
+  #waiting = 0
+  #sending = false
+  #ended = false
+  #finished = false
+
+  /** @param over told once, when the operating system has all of it or the connection is gone. */
+  constructor(response: ServerResponse, terms: OutgoingTerms, over: { outgoingOver(): void }) {
+    this.#response = response
+    this.#terms = terms
+    this.#over = over
   }
-  const idle = createIdleTimer(response, writeIdleMs)
-  const finish = (): void => {
-    if (finished) return
-    finished = true
-    idle.stop()
-    queue = []
-    count(-waiting)
-    taken.resolve()
-    over.resolve()
+
+  /** Something was not taken yet: no sign of life is needed. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0
   }
-  const sendNext = (): void => {
-    if (sending || finished) return
-    const piece = takePiece(queue)
-    if (piece === undefined && !ended) {
-      idle.stop()
-      taken.resolve()
-      taken = Promise.withResolvers()
-      return
+
+  /** Sends bytes after all before them. @returns a wait for the caller to take them; undefined when it need not be waited. */
+  write(bytes: Uint8Array): Promise<void> | undefined {
+    // A peer that goes on at once would keep `close` from ever being heard.
+    if (this.#finished) return setImmediate()
+    if (this.#ended) return undefined
+    this.#queue.push(bytes)
+    this.#count(bytes.length)
+    this.#sendNext()
+    if (!this.#response.writableNeedDrain && this.#queue.length === 0) return undefined
+    return (this.#taken ??= Promise.withResolvers()).promise
+  }
+
+  /** Sends the last bytes. */
+  end(bytes?: Uint8Array): void {
+    if (this.#ended || this.#finished) return
+    this.#ended = true
+    if (bytes !== undefined && bytes.length > 0) {
+      this.#queue.push(bytes)
+      this.#count(bytes.length)
     }
-    sending = true
+    this.#sendNext()
+  }
+
+  /** The connection is gone, or has taken the end. */
+  finish(): void {
+    if (this.#finished) return
+    this.#finished = true
+    this.#idle?.stop()
+    this.#queue = []
+    this.#count(-this.#waiting)
+    this.#wasTaken()
+    this.#over.outgoingOver()
+  }
+
+  #sendNext(): void {
+    if (this.#sending || this.#finished) return
+    const piece = takePiece(this.#queue)
+    if (piece === undefined && !this.#ended) {
+      this.#idle?.stop()
+      return this.#wasTaken()
+    }
+    this.#sending = true
+    const response = this.#response
     // The last piece goes with the end of the message: a small answer is one write.
-    if (ended && queue.length === 0) {
+    if (this.#ended && this.#queue.length === 0) {
       response.end(piece)
       // Mostly taken at once: then there is nobody to be given up.
-      if (response.writableLength > 0) idle.restart()
-      else idle.stop()
+      if (response.writableLength > 0) this.#restart()
+      else this.#idle?.stop()
       return
     }
-    idle.restart()
+    this.#restart()
     response.write(piece, (error) => {
-      sending = false
-      if (finished) return
+      this.#sending = false
+      if (this.#finished) return
       // The connection is gone, and says so before it says `close`: what is said now goes nowhere.
-      if (error !== undefined && error !== null) return finish()
-      count(-(piece?.length ?? 0))
-      sendNext()
+      if (error !== undefined && error !== null) return this.finish()
+      this.#count(-(piece?.length ?? 0))
+      this.#sendNext()
     })
   }
-  response.once('finish', finish)
-  response.once('close', finish)
-  if (response.destroyed) finish()
-  return {
-    over: over.promise,
-    isWaiting: () => waiting > 0,
-    write: (bytes) => {
-      // A peer that goes on at once would keep `close` from ever being heard.
-      if (finished) return setImmediate()
-      if (ended) return undefined
-      queue.push(bytes)
-      count(bytes.length)
-      sendNext()
-      return response.writableNeedDrain || queue.length > 0 ? taken.promise : undefined
-    },
-    end: (bytes) => {
-      if (ended || finished) return
-      ended = true
-      if (bytes !== undefined && bytes.length > 0) {
-        queue.push(bytes)
-        count(bytes.length)
-      }
-      sendNext()
-    },
+
+  #wasTaken(): void {
+    this.#taken?.resolve()
+    this.#taken = undefined
+  }
+
+  #restart(): void {
+    this.#idle ??= new IdleTimer(this.#response, this.#terms)
+    this.#idle.restart()
+  }
+
+  #count(bytes: number): void {
+    this.#waiting += bytes
+    this.#terms.unread.add(bytes)
   }
 }
 
 /** Ends the connection unless it is restarted in time or stopped, or the caller took enough meanwhile. */
-function createIdleTimer(response: ServerResponse, ms: number) {
-  let timer: NodeJS.Timeout | undefined
-  let left = 0
-  const expire = (): void => {
-    const before = left
-    left = bytesLeft(response)
+class IdleTimer implements Due {
+  readonly #response: ServerResponse
+  readonly #terms: OutgoingTerms
+  #place: Place<Due> | undefined
+  #left = 0
+  #dueAt = Infinity
+
+  constructor(response: ServerResponse, terms: OutgoingTerms) {
+    this.#response = response
+    this.#terms = terms
+    response.once('socket', () => this.restart())
+  }
+
+  get dueAt(): number {
+    return this.#dueAt
+  }
+
+  restart(): void {
+    this.#left = bytesLeft(this.#response)
+    this.#wait()
+  }
+
+  stop(): void {
+    this.#dueAt = Infinity
+    if (this.#place !== undefined) this.#terms.deadlines.remove(this.#place)
+    this.#place = undefined
+  }
+
+  pass(): void {
+    const before = this.#left
+    this.#left = bytesLeft(this.#response)
     // A pipelined answer has no socket until those before it are through: they are the ones that wait.
-    if (response.socket === null || before - left >= LEAST_TAKEN) wait()
-    else response.destroy()
+    if (this.#response.socket === null || before - this.#left >= LEAST_TAKEN) return this.#wait()
+    this.stop()
+    this.#response.destroy()
   }
-  const wait = (): void => {
-    clearTimeout(timer)
-    timer = setTimeout(expire, ms)
+
+  #wait(): void {
+    const { deadlines, writeIdleMs } = this.#terms
+    this.#dueAt = performance.now() + writeIdleMs
+    if (this.#place === undefined) this.#place = deadlines.add(this)
+    else deadlines.heed(this)
   }
-  const restart = (): void => {
-    left = bytesLeft(response)
-    wait()
-  }
-  response.once('socket', () => {
-    if (timer !== undefined) restart()
-  })
-  return { restart, stop: (): void => clearTimeout(timer) }
 }
 
 /**
@@ -164,7 +203,10 @@ function bytesLeft({ socket, writableLength }: ServerResponse): number {
 function takePiece(queue: Uint8Array[]): Uint8Array | undefined {
   const [first] = queue
   if (first === undefined) return undefined
-  if (first.length <= PIECE) queue.shift()
-  else queue[0] = first.subarray(PIECE)
+  if (first.length <= PIECE) {
+    queue.shift()
+    return first
+  }
+  queue[0] = first.subarray(PIECE)
   return first.subarray(0, PIECE)
 }

@@ -11,6 +11,7 @@ import { randomBytes } from 'node:crypto'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Exchange } from '../../core/ports/upstream.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
+import { withAsk } from './exchange.ts'
 import type { DoorLimits } from './options.ts'
 import { faultOfAnswer } from './question-form.ts'
 
@@ -207,13 +208,13 @@ class Parked<Asker> implements ParkedCall<Asker> {
     this.#room = room
     this.#opened = opened
     this.#asker = asker
-    const exchange: Exchange = {
-      ...opened.exchange,
-      opened: (callId) => {
+    const exchange = withAsk(
+      opened.exchange,
+      (question, withdrawn) => this.#ask(question, withdrawn),
+      (callId) => {
         this.#callId = callId
       },
-      ask: (question, withdrawn) => this.#ask(question, withdrawn),
-    }
+    )
     // Whoever has to stop waits for nobody's answer.
     exchange.signal.addEventListener('abort', () => this.cancelAll(), { once: true })
     this.ended = work(exchange).then(

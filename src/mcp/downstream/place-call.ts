@@ -49,7 +49,7 @@ export async function placeCall(
   }
   const now = door.clock.now()
   // The exchange keeps the time: what a person takes to answer is not the call's.
-  const opened = openExchange(visit, now + door.limits.callMs, now)
+  const opened = openExchange(visit, now + door.limits.callMs, now, door.deadlines)
   const { limits, ports } = door
   const askable = canBeAsked(visit)
   const patientMs = askable ? limits.maxRounds * limits.questionMs : 0

@@ -33,7 +33,12 @@ export async function callTool(door: Door, visit: Visit): Promise<Answer> {
   }
   const route = await door.ports.catalogue.resolve('tool', name, visit.principal)
   if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
-  const mismatch = await checkArgumentHeaders(door, visit, route, args)
+  const annotated = annotationsFor(door, visit, route)
+  const mismatch = checkArgumentHeaders(
+    annotated instanceof Promise ? await annotated : annotated,
+    visit,
+    args,
+  )
   if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
   if (route.kind === 'agent' && door.ports.delegation !== undefined) {
     return delegateTool(door, door.ports.delegation, visit, route, args)
@@ -46,9 +51,11 @@ export function readArguments(visit: Visit): JsonText | Answer {
   const member = findMember(visit.members, 'arguments')
   if (member === undefined) return jsonText(encodeJson({}))
   if (member.type !== 'object') return badParams('params.arguments must be an object')
-  checkStrict(visit.params, member.value)
+  checkStrict(visit.params, member.value, VALIDATED)
   return jsonText(sliceOf(visit.params, member.value))
 }
+
+const VALIDATED = { validated: true }
 
 /** Header annotations of a definition, read once per definition. */
 const annotationsOf = new WeakMap<JsonText, ParamHeaders>()
@@ -70,35 +77,36 @@ export function paramHeadersOf(definition: JsonText): ParamHeaders {
 }
 
 /** Re-exporting a tool with annotations over HTTP makes us their validator. @returns what is wrong, if anything. */
-async function checkArgumentHeaders(
-  door: Door,
+function checkArgumentHeaders(
+  annotations: ParamHeaders,
   visit: Visit,
-  route: Route,
   args: JsonText,
-): Promise<string | undefined> {
-  if (visit.headers === undefined || visit.era === 'legacy') return undefined
-  const annotations = await annotationsFor(door, route, visit.principal)
-  if (!annotations.ok || annotations.headers.length === 0) return undefined
+): string | undefined {
+  if (visit.headers === undefined || !annotations.ok || annotations.headers.length === 0)
+    return undefined
   return checkParamHeaders(annotations.headers, args.value(), visit.headers)
 }
 
-/** Definitions that are remembered; beyond, all are read again. */
-const MAX_REMEMBERED = 10_000
+/** Not waited for when they are known. */
+function annotationsFor(
+  door: Door,
+  visit: Visit,
+  route: Route,
+): ParamHeaders | Promise<ParamHeaders> {
+  if (visit.headers === undefined || visit.era === 'legacy') return NO_HEADERS
+  return door.annotations.find(route) ?? listAnnotations(door, route, visit.principal)
+}
 
 /** Known by fingerprint, so that a call never waits for a listing twice, nor for peers that are not its own. */
-async function annotationsFor(
+async function listAnnotations(
   door: Door,
   route: Route,
   principal: Principal,
 ): Promise<ParamHeaders> {
-  const key = `${route.exposed}\u0000${route.endpoint}\u0000${route.fingerprint}`
-  const known = door.annotations.get(key)
-  if (known !== undefined) return known
   const { items } = await door.ports.catalogue.list('tool', principal)
   const definition = items.find((item) => item.exposed === route.exposed)?.definition
   if (definition === undefined) return NO_HEADERS
   const read = paramHeadersOf(definition)
-  if (door.annotations.size >= MAX_REMEMBERED) door.annotations.clear()
-  door.annotations.set(key, read)
+  if (door.annotations.find(route) === undefined) door.annotations.keep(route, read)
   return read
 }

@@ -15,14 +15,20 @@ export interface Due {
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export class Deadlines {
+  readonly #keepsAlive: boolean
   readonly #kept = new InFlight<Due>()
   #timer: NodeJS.Timeout | undefined
   #armedFor = Infinity
 
+  /** @param process whether it runs as long as something is kept. Default: it does. */
+  constructor(process: 'kept_alive' | 'apart' = 'kept_alive') {
+    this.#keepsAlive = process === 'kept_alive'
+  }
+
   /** Keeps one until it is removed. */
   add(due: Due): Place<Due> {
     const place = this.#kept.add(due)
-    if (this.#kept.size === 1) this.#timer?.ref()
+    if (this.#keepsAlive && this.#kept.size === 1) this.#timer?.ref()
     this.heed(due)
     return place
   }
@@ -43,6 +49,7 @@ export class Deadlines {
     this.#armedFor = at
     const ms = Math.ceil(Math.max(0, at - performance.now()))
     this.#timer = setTimeout(() => this.#sweep(), Math.min(ms, LONGEST_TIMER_MS))
+    if (!this.#keepsAlive) this.#timer.unref()
   }
 
   #sweep(): void {

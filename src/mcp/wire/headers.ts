@@ -36,6 +36,7 @@ export interface MirroredBody {
 
 const SENTINEL_START = '=?base64?'
 const SENTINEL_END = '?='
+const SENTINEL_FIRST = SENTINEL_START.charCodeAt(0)
 const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
@@ -49,6 +50,7 @@ export function encodeHeaderValue(value: string): string {
 
 /** The text of a header value. @returns undefined when it is malformed (characters or base64). */
 export function decodeHeaderValue(raw: string): string | undefined {
+  if (isPlain(raw)) return raw
   const value = raw.replace(/^[ \t]+|[ \t]+$/g, '')
   if (!/^[\x20-\x7e]*$/.test(value)) return undefined
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value
@@ -62,6 +64,19 @@ export function decodeHeaderValue(raw: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Visible ASCII, spaces between, and nothing that may be a sentinel: nearly all of them, and they say what they are. */
+function isPlain(value: string): boolean {
+  const last = value.length - 1
+  if (last < 0) return true
+  if (value.charCodeAt(0) === 0x20 || value.charCodeAt(last) === 0x20) return false
+  if (value.charCodeAt(0) === SENTINEL_FIRST) return false
+  for (let at = 0; at <= last; at += 1) {
+    const code = value.charCodeAt(at)
+    if (code < 0x20 || code > 0x7e) return false
+  }
+  return true
 }
 
 /** The standard headers for a body. */
@@ -129,13 +144,18 @@ export function checkParamHeaders(
   return undefined
 }
 
+/** The names that every request is looked through for. */
+const LOWER_NAMES: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+  Object.values(MCP_HEADERS).map((name) => [name, name.toLowerCase()]),
+)
+
 function checkOne(
   headers: HeaderBag,
   name: string,
   expected: string,
   numeric = false,
 ): string | undefined {
-  const raw = headers[name.toLowerCase()]
+  const raw = headers[LOWER_NAMES[name] ?? name.toLowerCase()]
   if (raw === undefined) return `header ${name} is missing`
   if (typeof raw !== 'string') return `header ${name} must be sent once`
   const value = decodeHeaderValue(raw)

@@ -14,6 +14,7 @@ import {
   scanObject,
   spliceInto,
   textOf,
+  Within,
 } from './spans.ts'
 import type { Edit, JsonType, Member, Span } from './spans.ts'
 
@@ -32,19 +33,24 @@ interface Envelope {
   readonly members: readonly Member[]
 }
 
-export interface RpcRequest extends Envelope {
-  readonly kind: 'request'
-  readonly id: RpcId
+/** What asks or tells something. */
+interface RpcCall extends Envelope {
   readonly method: string
   /** An object. */
   readonly params?: Span
+  /** Of params, counted from where they begin; undefined when keys in it repeat: whoever scans it is told so. */
+  readonly paramsMembers?: readonly Member[] | undefined
+  /** Of the object `_meta` among them, counted from there too; undefined when there is none or keys in it repeat. */
+  readonly metaMembers?: readonly Member[] | undefined
 }
 
-export interface RpcNotification extends Envelope {
+export interface RpcRequest extends RpcCall {
+  readonly kind: 'request'
+  readonly id: RpcId
+}
+
+export interface RpcNotification extends RpcCall {
   readonly kind: 'notification'
-  readonly method: string
-  /** An object. */
-  readonly params?: Span
 }
 
 export interface RpcResult extends Envelope {
@@ -83,10 +89,12 @@ export type RpcMessage = RpcRequest | RpcNotification | RpcResult | RpcError | R
 
 /** Longest id that is echoed, in bytes. An id is a label, not a place to store things. */
 const MAX_ID_BYTES = 4096
+const MOST_DIGITS = 15
 const encoder = new TextEncoder()
 const BRACE_CLOSE = 0x7d
 const CLOSE = encoder.encode('}')
 const POOLED_BYTES = 2048
+const LOOSE = { allowDuplicates: true }
 
 /**
  * Reads one message.
@@ -96,19 +104,27 @@ const POOLED_BYTES = 2048
  * @source JSON-RPC 2.0, 4 and 5; MCP 2026-07-28, basic, messages (no batches, id never null).
  */
 export function parseMessage(bytes: Uint8Array): RpcMessage {
+  const meta = new Within('_meta')
+  const params = new Within('params', meta)
   let members: readonly Member[]
   try {
-    members = scanObject(bytes, undefined, { allowDuplicates: true })
+    members = scanObject(bytes, undefined, LOOSE, params)
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
     return syntaxFault(bytes, error)
   }
-  return readEnvelope(bytes, members)
+  return readEnvelope(bytes, members, params)
 }
 
 /** Reads an id. @returns undefined for what cannot be one: null, 1.5, containers, too long. */
 export function parseId(bytes: Uint8Array, member: Member): RpcId | undefined {
-  if (member.value.end - member.value.start > MAX_ID_BYTES) return undefined
+  const { start, end } = member.value
+  if (end - start > MAX_ID_BYTES) return undefined
+  const digits = member.type === 'number' ? wholeNumber(bytes, start, end) : -1
+  if (digits >= 0) {
+    const text = String(digits)
+    return { type: 'integer', value: text, json: text }
+  }
   const json = textOf(bytes, member.value)
   if (member.type === 'string') {
     return { type: 'string', value: readString(bytes, member.value), json }
@@ -118,6 +134,18 @@ export function parseId(bytes: Uint8Array, member: Member): RpcId | undefined {
   const number = Number(json)
   if (!Number.isSafeInteger(number)) return undefined
   return { type: 'integer', value: String(number === 0 ? 0 : number), json }
+}
+
+/** Of digits alone that a double holds to the last one; -1 for any other. They came checked: there is no leading 0. */
+function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > MOST_DIGITS) return -1
+  let number = 0
+  for (let at = start; at < end; at += 1) {
+    const digit = bytes[at]! - 0x30
+    if (digit < 0 || digit > 9) return -1
+    number = number * 10 + digit
+  }
+  return number
 }
 
 /** An id of our own. @param value a string or a safe integer. */
@@ -183,14 +211,14 @@ function encodeMessage(head: string, key: string, value: Uint8Array | undefined)
   return message
 }
 
-function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage {
-  const named = (key: string): Member | undefined => findMember(members, key)
-  const version = named('jsonrpc')
+function readEnvelope(bytes: Uint8Array, members: readonly Member[], params: Within): RpcMessage {
+  const version = findMember(members, 'jsonrpc')
   const claimed = version?.type === 'string' && readString(bytes, version.value) === '2.0'
-  const idMember = named('id')
+  const idMember = findMember(members, 'id')
   const repeated = repeatedKey(members)
   const id = idMember && repeated !== 'id' ? parseId(bytes, idMember) : undefined
-  const asks = id !== undefined && named('method') !== undefined
+  const method = findMember(members, 'method')
+  const asks = id !== undefined && method !== undefined
   const refuse = (message: string): RpcFault => ({
     ...fault(-32600, message, claimed, id),
     ...(asks ? { isRequest: true } : {}),
@@ -198,9 +226,8 @@ function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage
   if (repeated !== undefined) return refuse(`the member ${repeated} is repeated in the message`)
   if (!claimed) return refuse('expected "jsonrpc":"2.0"')
 
-  const method = named('method')
-  const result = named('result')
-  const error = named('error')
+  const result = findMember(members, 'result')
+  const error = findMember(members, 'error')
   const failed = error !== undefined && !(error.type === 'null' && result !== undefined)
   const kinds = Number(method !== undefined) + Number(result !== undefined) + Number(failed)
   if (kinds !== 1) {
@@ -209,7 +236,7 @@ function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage
   // An error may answer a message whose id could not be read: no id, or null.
   const nameless = idMember === undefined || (failed && idMember.type === 'null')
   if (!nameless && id === undefined) return refuse('id must be a string or a whole number')
-  if (method !== undefined) return readCall(bytes, members, method, id, refuse)
+  if (method !== undefined) return readCall(bytes, members, method, id, params, refuse)
   if (failed) return readError(bytes, members, error, id, refuse)
   if (id === undefined) return refuse('a result must carry the id of its request')
   return { kind: 'result', bytes, members, id, result: result! }
@@ -218,20 +245,25 @@ function readEnvelope(bytes: Uint8Array, members: readonly Member[]): RpcMessage
 function readCall(
   bytes: Uint8Array,
   members: readonly Member[],
-  method: Member,
+  methodMember: Member,
   id: RpcId | undefined,
+  { members: paramsMembers, within }: Within,
   refuse: (message: string) => RpcFault,
 ): RpcMessage {
-  if (method.type !== 'string') return refuse('method must be a string')
-  const params = findMember(members, 'params')
-  if (params !== undefined && params.type !== 'object') return refuse('params must be an object')
-  const call = {
-    bytes,
-    members,
-    method: readString(bytes, method.value),
-    ...(params === undefined ? {} : { params: params.value }),
+  if (methodMember.type !== 'string') return refuse('method must be a string')
+  const method = readString(bytes, methodMember.value)
+  const found = findMember(members, 'params')
+  if (found === undefined) {
+    return id === undefined
+      ? { kind: 'notification', bytes, members, method }
+      : { kind: 'request', bytes, members, id, method }
   }
-  return id === undefined ? { kind: 'notification', ...call } : { kind: 'request', ...call, id }
+  if (found.type !== 'object') return refuse('params must be an object')
+  const params = found.value
+  const metaMembers = within?.members
+  return id === undefined
+    ? { kind: 'notification', bytes, members, method, params, paramsMembers, metaMembers }
+    : { kind: 'request', bytes, members, id, method, params, paramsMembers, metaMembers }
 }
 
 function readError(

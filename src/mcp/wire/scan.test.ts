@@ -1,6 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JsonFault } from './json-fault.ts'
 import { openText, scanString } from './scan.ts'
+import { scanJson } from './spans.ts'
 
 /** A string of `x`, 200 of them, with `odd` at one place, beginning at any alignment of its buffer. */
 function longString(odd: readonly number[], place: number, alignment: number): Uint8Array {
@@ -56,3 +58,42 @@ describe('a long string is read as strictly as a short one', () => {
     })
   })
 })
+
+test('a large string is read as JSON.parse reads it, whatever stands in it and wherever it begins', () => {
+  const odd = fc.constantFrom(
+    '',
+    '\\n',
+    '\\"',
+    '\n',
+    '\u0000',
+    '\u001f',
+    '\u007f',
+    'é',
+    '😀',
+    '\\',
+    '"',
+    '\\ud800',
+  )
+  fc.assert(
+    fc.property(
+      fc.nat(3),
+      fc.array(fc.tuple(odd, fc.integer({ min: 0, max: 3000 })), { minLength: 1, maxLength: 4 }),
+      (lead, parts) => {
+        const inside = parts.map(([what, plain]) => what + 'x'.repeat(plain)).join('')
+        const text = `${' '.repeat(lead)}["${inside}","${inside}"]`
+        expect(accepts(() => scanJson(new TextEncoder().encode(text)))).toBe(
+          accepts(() => JSON.parse(text)),
+        )
+      },
+    ),
+  )
+})
+
+function accepts(read: () => unknown): boolean {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -4,6 +4,7 @@
  * Depth-limited recursion, so that a hostile text ends in a fault and not in a stack overflow.
  * What to do with the members (spans, strictness, canonical form) is decided by the callers.
  */
+import { isAscii } from 'node:buffer'
 import { JsonFault, pointerAt, type JsonFaultCode } from './json-fault.ts'
 
 /** A half-open range of bytes. */
@@ -31,7 +32,9 @@ export interface Text {
   readonly maxDepth: number
   readonly validated: boolean
   /** The whole buffer behind the bytes, by words; made when a string is long. */
-  words?: Int32Array
+  words: Int32Array | undefined
+  /** Long strings in it hold escapes or more than ASCII: looking far ahead for their end was of no use. */
+  isDense: boolean
 }
 
 /** Told of each member of an object; returns where the member's value ends. */
@@ -60,6 +63,8 @@ const PLAIN = new Uint8Array(256).map((_, byte) =>
 )
 /** So many plain bytes in a row, and words are looked at instead of bytes. */
 const LONG_RUN = 48
+/** So many bytes of a string, and its end is looked for first. */
+const FAR = 1024
 /** So far a byte is looked for by hand. */
 const NEAR = 32
 /** The high bit of each byte of a word. */
@@ -73,7 +78,8 @@ export function openText(bytes: Uint8Array, span?: Span, options?: ScanOptions):
   const start = span?.start ?? 0
   const end = Math.min(span?.end ?? bytes.length, bytes.length)
   const maxDepth = Math.min(options?.maxDepth ?? DEFAULT_MAX_DEPTH, HIGHEST_MAX_DEPTH)
-  const text = { bytes, start, end, maxDepth, validated: options?.validated ?? false }
+  const validated = options?.validated ?? false
+  const text: Text = { bytes, start, end, maxDepth, validated, words: undefined, isDense: false }
   if (bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf) {
     fail(text, 'bom', start, 'JSON must not begin with a byte order mark')
   }
@@ -128,30 +134,52 @@ export function typeAt(text: Text, position: number): JsonType {
 /**
  * Walks the members of the object that opens at `position`, in order.
  *
+ * @param visit told of each; when left out, values are checked and nobody is told.
  * @returns the place after the closing brace.
  */
 export function walkObject(
   text: Text,
   position: number,
   depth: number,
-  visit: MemberVisitor,
+  visit?: MemberVisitor,
 ): number {
-  checkDepth(text, position, depth)
-  let at = skipSpace(text, position + 1)
-  if (text.bytes[at] === BRACE_CLOSE && at < text.end) return at + 1
-  for (;;) {
-    if (at >= text.end) fail(text, 'truncated', text.end, 'expected a key, got the end')
-    if (text.bytes[at] !== QUOTE) fail(text, 'syntax', at, 'expected a key in double quotes')
-    const keyStart = at
-    const keyEnd = scanString(text, at)
-    at = skipSpace(text, keyEnd)
-    expectByte(text, at, COLON, 'expected a colon after the key')
-    at = skipSpace(text, visit(keyStart, keyEnd, skipSpace(text, at + 1)))
-    if (at >= text.end) fail(text, 'truncated', text.end, 'expected , or }, got the end')
-    if (text.bytes[at] === BRACE_CLOSE) return at + 1
-    expectByte(text, at, COMMA, 'expected , or } after a member')
-    at = skipSpace(text, at + 1)
+  let key = firstKey(text, position, depth)
+  while (key >= 0) {
+    const keyEnd = scanString(text, key)
+    const start = valueAfter(text, keyEnd)
+    const end = visit === undefined ? scanValue(text, start, depth) : visit(key, keyEnd, start)
+    key = nextKey(text, end)
   }
+  return -key
+}
+
+/** Where the first key of the object that opens at `position` begins; when it has none, the place after it, negative. */
+export function firstKey(text: Text, position: number, depth: number): number {
+  checkDepth(text, position, depth)
+  const at = skipSpace(text, position + 1)
+  return text.bytes[at] === BRACE_CLOSE && at < text.end ? -(at + 1) : expectKey(text, at)
+}
+
+/** Where the value of the key begins that ends at `keyEnd`. */
+export function valueAfter(text: Text, keyEnd: number): number {
+  const at = skipSpace(text, keyEnd)
+  expectByte(text, at, COLON, 'expected a colon after the key')
+  return skipSpace(text, at + 1)
+}
+
+/** Where the next key begins after the value that ends at `valueEnd`; when none does, the place after the object, negative. */
+export function nextKey(text: Text, valueEnd: number): number {
+  const at = skipSpace(text, valueEnd)
+  if (at >= text.end) fail(text, 'truncated', text.end, 'expected , or }, got the end')
+  if (text.bytes[at] === BRACE_CLOSE) return -(at + 1)
+  expectByte(text, at, COMMA, 'expected , or } after a member')
+  return expectKey(text, skipSpace(text, at + 1))
+}
+
+function expectKey(text: Text, at: number): number {
+  if (at >= text.end) fail(text, 'truncated', text.end, 'expected a key, got the end')
+  if (text.bytes[at] !== QUOTE) fail(text, 'syntax', at, 'expected a key in double quotes')
+  return at
 }
 
 /** Walks the items of the array that opens at `position`; as walkObject. */
@@ -159,13 +187,13 @@ export function walkArray(
   text: Text,
   position: number,
   depth: number,
-  visit: (itemStart: number) => number,
+  visit?: (itemStart: number) => number,
 ): number {
   checkDepth(text, position, depth)
   let at = skipSpace(text, position + 1)
   if (text.bytes[at] === BRACKET_CLOSE && at < text.end) return at + 1
   for (;;) {
-    at = skipSpace(text, visit(at))
+    at = skipSpace(text, visit === undefined ? scanValue(text, at, depth) : visit(at))
     if (at >= text.end) fail(text, 'truncated', text.end, 'expected , or ], got the end')
     if (text.bytes[at] === BRACKET_CLOSE) return at + 1
     expectByte(text, at, COMMA, 'expected , or ] after an item')
@@ -179,11 +207,9 @@ export function scanValue(text: Text, position: number, depth: number): number {
   if (text.validated && (type === 'object' || type === 'array')) return skim(text, position)
   switch (type) {
     case 'object':
-      return walkObject(text, position, depth + 1, (_start, _end, value) =>
-        scanValue(text, value, depth + 1),
-      )
+      return walkObject(text, position, depth + 1)
     case 'array':
-      return walkArray(text, position, depth + 1, (item) => scanValue(text, item, depth + 1))
+      return walkArray(text, position, depth + 1)
     case 'string':
       return scanString(text, position)
     case 'number':
@@ -224,6 +250,8 @@ export function scanString(text: Text, position: number): number {
  */
 function skipPlain(text: Text, position: number): number {
   const { bytes } = text
+  const far = text.isDense || text.end - position < FAR ? position : skipFar(text, position)
+  if (far !== position) return far
   const { buffer, byteOffset } = bytes
   text.words ??= new Int32Array(buffer, 0, buffer.byteLength >> 2)
   const { words } = text
@@ -245,6 +273,42 @@ function skipPlain(text: Text, position: number): number {
     if ((odd & HIGH_BITS) !== 0) break
   }
   return index === first ? at : at + (index - first) * 4
+}
+
+/**
+ * Skips to the end of a large string in one step when all of it is plain: its quote, backslashes and what is beyond ASCII are
+ * looked for by the platform, which leaves control characters to words. Once it was in vain it is not tried again: a text of
+ * many such strings would be read far ahead for each.
+ */
+function skipFar(text: Text, position: number): number {
+  const { bytes } = text
+  const quote = indexOfByte(bytes, QUOTE, position)
+  const isInside = quote >= 0 && quote < text.end
+  if (isInside && quote - position < FAR) return position
+  const run = bytes.subarray(position, isInside ? quote : position)
+  text.isDense =
+    !isInside || !isAscii(run) || indexOfByte(run, BACKSLASH, 0) >= 0 || hasControl(run)
+  return text.isDense ? position : quote
+}
+
+/** Of ASCII alone: then only what is below 0x20 borrows from the byte above it. */
+function hasControl(run: Uint8Array): boolean {
+  const { buffer, byteOffset, length } = run
+  let at = 0
+  for (; ((byteOffset + at) & 3) !== 0 && at < length; at += 1) if (run[at]! < 0x20) return true
+  const words = new Int32Array(buffer, byteOffset + at, (length - at) >> 2)
+  let odd = 0
+  const whole = words.length & ~3
+  for (let index = 0; index < whole; index += 4) {
+    odd |=
+      (words[index]! - 0x20202020) |
+      (words[index + 1]! - 0x20202020) |
+      (words[index + 2]! - 0x20202020) |
+      (words[index + 3]! - 0x20202020)
+  }
+  if ((odd & HIGH_BITS) !== 0) return true
+  for (at += whole * 4; at < length; at += 1) if (run[at]! < 0x20) return true
+  return false
 }
 
 /** Whether a scanned string holds an escape. Never looks past its end: that would be quadratic. */

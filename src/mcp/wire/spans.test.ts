@@ -13,6 +13,7 @@ import {
   setMembers,
   splice,
   textOf,
+  Within,
 } from './spans.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -33,10 +34,40 @@ function faultOf(act: () => unknown): JsonFault {
 describe('scanObject', () => {
   test('tells key, key span, value span and type of each member', () => {
     const bytes = bytesOf(' { "a" : [1, {"b":2}] ,"\\u0062":"x\\"y" } ')
-    expect(scanObject(bytes)).toEqual([
+    const told = scanObject(bytes).map(({ key, keySpan, value: { start, end }, type }) => {
+      return { key, keySpan, value: { start, end }, type }
+    })
+    expect(told).toEqual([
       { key: 'a', keySpan: { start: 3, end: 6 }, value: { start: 9, end: 21 }, type: 'array' },
       { key: 'b', keySpan: { start: 23, end: 31 }, value: { start: 32, end: 38 }, type: 'string' },
     ])
+  })
+
+  test('members of an object within are those that a scan of it alone tells, counted from where it begins', () => {
+    fc.assert(
+      fc.property(objectText, objectText, (one, other) => {
+        const params = `{"a":1, "_meta" :${other},"b":${one} }`
+        const bytes = bytesOf(` {"x":${one}, "params" : ${params} ,"y":2}`)
+        const meta = new Within('_meta')
+        const within = new Within('params', meta)
+        const members = scanObject(bytes, undefined, undefined, within)
+        const own = bytesOf(params)
+        const alone = scanObject(own)
+        expect(members).toEqual(scanObject(bytes))
+        expect(within.members).toEqual(alone)
+        expect(meta.members).toEqual(scanObject(own, alone[1]?.value))
+      }),
+    )
+  })
+
+  test.each([
+    ['keys in it repeat', '{"params":{"a":1,"a":2}}'],
+    ['it is no object', '{"params":[{}]}'],
+    ['it is not there', '{"other":{"params":{}}}'],
+  ])('nothing is told of an object within when %s', (_why, text) => {
+    const within = new Within('params')
+    scanObject(bytesOf(text), undefined, undefined, within)
+    expect(within.members).toBeUndefined()
   })
 
   test('finds the same members in checked text when it only skips', () => {

@@ -8,13 +8,16 @@
 import {
   expectEnd,
   fail,
+  firstKey,
   hasEscape,
+  nextKey,
   openText,
+  scanString,
   scanValue,
   skipSpace,
   typeAt,
+  valueAfter,
   walkArray,
-  walkObject,
   type JsonType,
   type ScanOptions,
   type Span,
@@ -60,10 +63,62 @@ const MANY_MEMBERS = 12
 /** From so many bytes on memory is not cleared first. */
 const LARGE_BYTES = 4096
 
+/** A member as it was found; its value's span is itself, since there is one for every member of every message. */
+class Found implements Member {
+  readonly key: string
+  readonly type: JsonType
+  readonly start: number
+  readonly end: number
+  readonly #keyStart: number
+  readonly #keyEnd: number
+
+  constructor(
+    key: string,
+    type: JsonType,
+    keyStart: number,
+    keyEnd: number,
+    start: number,
+    end: number,
+  ) {
+    this.key = key
+    this.type = type
+    this.start = start
+    this.end = end
+    this.#keyStart = keyStart
+    this.#keyEnd = keyEnd
+  }
+
+  get keySpan(): Span {
+    return { start: this.#keyStart, end: this.#keyEnd }
+  }
+
+  get value(): Span {
+    return this
+  }
+}
+
+/** An object among the members of another one, whose own members are told on the way. */
+export class Within {
+  readonly key: string
+  /** One among its members in turn. */
+  readonly within: Within | undefined
+  /**
+   * Spans count from where the outermost of such objects begins. Undefined when there is none, or when keys in it repeat:
+   * whoever scans it is told so.
+   */
+  members: readonly Member[] | undefined
+
+  constructor(key: string, within?: Within) {
+    this.key = key
+    this.within = within
+  }
+}
+
 /**
  * Reads one object: checks the whole text (or span) strictly and tells its own members.
  *
  * @param at the span to read; all bytes when left out.
+ * @param within filled on the way.
  * @returns members in the order of the text. Keys are unique unless `allowDuplicates`.
  * @throws JsonFault for anything but one sound object.
  */
@@ -71,21 +126,54 @@ export function scanObject(
   bytes: Uint8Array,
   at?: Span,
   options?: ObjectOptions,
+  within?: Within,
 ): readonly Member[] {
   const text = openText(bytes, at, options)
   const open = skipSpace(text, text.start)
   if (typeAt(text, open) !== 'object') fail(text, 'not_object', open, 'expected a JSON object')
   const members: Member[] = []
-  const close = walkObject(text, open, 1, (keyStart, keyEnd, start) => {
-    const type = typeAt(text, start)
-    const end = scanValue(text, start, 1)
-    const keySpan = { start: keyStart, end: keyEnd }
-    members.push({ key: readString(bytes, keySpan), keySpan, value: { start, end }, type })
-    return end
-  })
-  expectEnd(text, close)
+  expectEnd(text, collectMembers(text, open, 1, members, within, 0))
   if (options?.allowDuplicates !== true) refuseDuplicates(text, members)
   return members
+}
+
+/** @param from where spans count from. @returns the place after the object. */
+function collectMembers(
+  text: Text,
+  open: number,
+  depth: number,
+  members: Member[],
+  within: Within | undefined,
+  from: number,
+): number {
+  const { bytes } = text
+  let keyStart = firstKey(text, open, depth)
+  while (keyStart >= 0) {
+    const keyEnd = scanString(text, keyStart)
+    const start = valueAfter(text, keyEnd)
+    const type = typeAt(text, start)
+    const key = readText(bytes, keyStart, keyEnd)
+    const end =
+      within !== undefined && type === 'object' && key === within.key
+        ? collectWithin(text, start, depth + 1, within, from)
+        : scanValue(text, start, depth)
+    members.push(new Found(key, type, keyStart - from, keyEnd - from, start - from, end - from))
+    keyStart = nextKey(text, end)
+  }
+  return -keyStart
+}
+
+function collectWithin(
+  text: Text,
+  open: number,
+  depth: number,
+  within: Within,
+  from: number,
+): number {
+  const members: Member[] = []
+  const end = collectMembers(text, open, depth, members, within.within, from === 0 ? open : from)
+  within.members = repeatedMember(members) === undefined ? members : undefined
+  return end
 }
 
 /** Reads one array; as scanObject. */
@@ -131,13 +219,18 @@ export function textOf(bytes: Uint8Array, span: Span): string {
 
 /** The unescaped text of a string. @param span a scanned string with its quotes. */
 export function readString(bytes: Uint8Array, span: Span): string {
-  const start = span.start + 1
-  const end = span.end - 1
+  return readText(bytes, span.start, span.end)
+}
+
+function readText(bytes: Uint8Array, from: number, to: number): string {
+  const start = from + 1
+  const end = to - 1
   // Keys and names are short, plain and mostly the same; a decoder call costs more than this loop.
   if (end - start <= MAX_KNOWN) {
     const known = readKnown(bytes, start, end)
     if (known !== undefined) return known
   }
+  const span = { start: from, end: to }
   if (!hasEscape(bytes, span)) return decoder.decode(bytes.subarray(start, end))
   return JSON.parse(textOf(bytes, span)) as string
 }

@@ -40,6 +40,26 @@ test.each([
   expect(codeOf(() => checkStrict(bytesOf(text)))).toBe(verdict)
 })
 
+test('what was scanned before is judged as strictly as what was not', () => {
+  const texts = fc.oneof(
+    jsonText,
+    fc.constantFrom(
+      '{"a":1e999}',
+      '["\\udc00"]',
+      '{"b":{"a\\u0000":1}}',
+      '{"a":{"b":1,"\\u0062":2}}',
+    ),
+  )
+  fc.assert(
+    fc.property(fc.array(texts, { maxLength: 4 }), (parts) => {
+      const bytes = bytesOf(`[${parts.join(',')}]`)
+      expect(codeOf(() => checkStrict(bytes, undefined, { validated: true }))).toBe(
+        codeOf(() => checkStrict(bytes)),
+      )
+    }),
+  )
+})
+
 test('strictness has a depth limit', () => {
   const nested = (depth: number) => bytesOf(`${'['.repeat(depth)}${']'.repeat(depth)}`)
   expect(codeOf(() => checkStrict(nested(512)))).toBe('accepted')

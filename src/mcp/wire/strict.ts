@@ -8,14 +8,16 @@
 import {
   expectEnd,
   fail,
+  firstKey,
   hasEscape,
+  nextKey,
   openText,
   scanString,
   scanValue,
   skipSpace,
   typeAt,
+  valueAfter,
   walkArray,
-  walkObject,
   type ScanOptions,
   type Span,
   type Text,
@@ -26,10 +28,11 @@ import { readString, textOf } from './spans.ts'
  * Checks a value strictly, at every depth.
  *
  * @param at the value's span; all bytes when left out.
+ * @param options of what was scanned before only that is looked at which the grammar allows.
  * @throws JsonFault for the first offence.
  */
 export function checkStrict(bytes: Uint8Array, at?: Span, options?: ScanOptions): void {
-  const text = openText(bytes, at, { ...options, validated: false })
+  const text = openText(bytes, at, options)
   expectEnd(text, checkValue(text, skipSpace(text, text.start), 0))
 }
 
@@ -55,19 +58,30 @@ function checkValue(text: Text, position: number, depth: number): number {
   }
 }
 
+/** Keys of one object that are compared with each other; a set finds repeated ones among more. */
+const FEW_KEYS = 12
+
 function checkObject(text: Text, position: number, depth: number): number {
-  const seen = new Set<string>()
-  return walkObject(text, position, depth, (start, end, value) => {
+  const keys: string[] = []
+  let seen: Set<string> | undefined
+  let start = firstKey(text, position, depth)
+  while (start >= 0) {
+    const end = scanString(text, start)
+    const value = valueAfter(text, end)
     const key = readString(text.bytes, { start, end })
-    if (seen.has(key)) fail(text, 'duplicate_key', start, 'a key must not be repeated', end)
+    if (seen?.has(key) ?? keys.includes(key))
+      fail(text, 'duplicate_key', start, 'a key must not be repeated', end)
     if (key.includes('\0')) fail(text, 'nul_in_key', start, 'a key must not hold NUL', end)
     if (key.includes('\uFEFF')) {
       fail(text, 'bom', start, 'a key must not hold a byte order mark', end)
     }
-    checkSurrogates(text, { start, end })
-    seen.add(key)
-    return checkValue(text, value, depth)
-  })
+    if (!key.isWellFormed())
+      fail(text, 'lone_surrogate', start, 'a surrogate must come in a pair', end)
+    if (seen !== undefined) seen.add(key)
+    else if (keys.push(key) > FEW_KEYS) seen = new Set(keys)
+    start = nextKey(text, checkValue(text, value, depth))
+  }
+  return -start
 }
 
 /** Only an exponent or some 300 digits can leave the range; most numbers are not even read. */
