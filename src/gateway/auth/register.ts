@@ -82,7 +82,8 @@ export function clientOf(
 ): RegisteredClient | undefined {
   const configured = configuredClient(peer, server)
   if (configured?.id === clientId) return configured
-  const kept = registrar.clients.loadClient(server.issuer, peer.name)
+  // By its id: somebody else may have registered anew since these tokens were given.
+  const kept = registrar.clients.loadClient(server.issuer, peer.name, clientId)
   if (kept?.id === clientId && isGood(kept, registrar.now())) return kept
   return undefined
 }
