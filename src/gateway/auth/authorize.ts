@@ -12,7 +12,6 @@ import {
   generateRandomCodeVerifier,
   generateRandomState,
 } from 'oauth4webapi'
-import type { ConfiguredClient } from './client-authentication.ts'
 import type { Discovered } from './discover.ts'
 import { chooseAlgorithm, generateDpopKey } from './dpop.ts'
 import { OAuthFailure } from './oauth-failure.ts'
@@ -46,6 +45,15 @@ export interface AuthorizationWords {
   readonly auth: AuthConfig
   /** Why an address may not be gone to. */
   readonly refuseAddress: (url: string) => string | undefined
+}
+
+/** A login that is ended with what came. */
+export interface ReplyWords {
+  readonly pending: PendingLogin
+  /** That came to the redirect URI. */
+  readonly parameters: URLSearchParams
+  readonly auth: AuthConfig
+  readonly signal: AbortSignal
 }
 
 /** @throws OAuthFailure `untrustworthy` when the server does not do what protects the code. */
@@ -100,10 +108,7 @@ export async function keyFor(
  */
 export async function finishAuthorization(
   requester: TokenRequester,
-  pending: PendingLogin,
-  parameters: URLSearchParams,
-  configured: ConfiguredClient | undefined,
-  signal: AbortSignal,
+  { pending, parameters, auth, signal }: ReplyWords,
 ): Promise<TokenSet> {
   const { discovered, client, dpopKey } = pending
   const code = readCode(pending, parameters)
@@ -112,7 +117,7 @@ export async function finishAuthorization(
     {
       server: discovered.server,
       client,
-      configured,
+      configured: auth.client,
       grant: 'authorization_code',
       parameters: {
         code,
@@ -121,18 +126,19 @@ export async function finishAuthorization(
         resource: discovered.resource,
       },
       dpopKey,
+      mustBind: auth.dpop === true,
       signal,
     },
     pending.scopes,
   )
 }
 
-function readCode({ state, discovered }: PendingLogin, parameters: URLSearchParams): string {
-  const { server } = discovered
+function readCode(pending: PendingLogin, parameters: URLSearchParams): string {
+  const { server } = pending.discovered
   for (const name of ['state', 'iss', 'code', 'error']) {
     if (parameters.getAll(name).length > 1) throw strange(`it has ${name} more than once`)
   }
-  if (!isSame(parameters.get('state') ?? '', state)) throw strange('its state is not ours')
+  if (!isReplyTo(pending, parameters)) throw strange('its state is not ours')
   const issuer = parameters.get('iss')
   if (issuer !== null && issuer !== server.issuer) {
     const said = JSON.stringify(issuer.slice(0, 300))
@@ -185,10 +191,10 @@ export function judgeServer(
   throw new OAuthFailure('forbidden_address', what)
 }
 
-/** In a time that does not tell how much of it was right. */
-function isSame(came: string, expected: string): boolean {
-  const [a, b] = [came, expected].map((text) => createHash('sha256').update(text).digest())
-  return a !== undefined && b !== undefined && timingSafeEqual(a, b)
+/** Whether a reply has the state of this login: in a time that does not tell how much of it was right. */
+export function isReplyTo({ state }: PendingLogin, parameters: URLSearchParams): boolean {
+  const hashOf = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hashOf(parameters.get('state') ?? ''), hashOf(state))
 }
 
 function strange(why: string): OAuthFailure {

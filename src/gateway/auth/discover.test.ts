@@ -197,16 +197,27 @@ test('the issuer that the operator named is used among several, and no other in 
 })
 
 test.each([
-  ['http://169.254.169.254/latest/meta-data'],
   ['https://169.254.169.254/latest/meta-data'],
   ['https://10.0.0.1/prm'],
-  ['file:///etc/passwd'],
+  ['https://[::ffff:169.254.169.254]/prm'],
 ])('metadata that is said to be at %s ends it', async (url) => {
   const server = await serveHttp({})
   await expect(
     discover(peerAt(server.url), `Bearer resource_metadata="${url}"`),
   ).rejects.toMatchObject({ reason: 'forbidden_address' })
   expect(server.asked).toEqual([])
+})
+
+test.each([
+  ['http://169.254.169.254/latest/meta-data', 'it is http: and not https:'],
+  ['http://r.example/.well-known/oauth-protected-resource', 'it is http: and not https:'],
+  ['file:///etc/passwd', 'it is file: and not https:'],
+  ['/prm', 'it is no URL'],
+])('metadata that is said to be at %s is not looked for there', async (url, what) => {
+  const server = await serveHttp({})
+  const found = await discover(peerAt(server.url), `Bearer resource_metadata="${url}"`)
+  expect(found.tried[0]).toEqual({ url, what })
+  expect(server.lines()).toHaveLength(4)
 })
 
 test('an authorization server in a place that is not ours to go to ends it', async () => {

@@ -7,7 +7,7 @@
  * @source RFC 9728; MCP 2026-07-28, authorization, authorization server discovery; MCP 2025-03-26, authorization 2.3.
  */
 import { parseChallenges, pickChallenge } from './challenge.ts'
-import { showAddress, type GuardedFetch } from './guarded-fetch.ts'
+import { refuseAddress, showAddress, type GuardedFetch } from './guarded-fetch.ts'
 import { OAuthFailure } from './oauth-failure.ts'
 import {
   assumeServer,
@@ -61,6 +61,11 @@ interface Resource {
   readonly wantsDpop: boolean
 }
 
+/** Addresses that the operator configured for a peer. */
+export function operatorsAddresses({ url, auth }: AuthPeer): readonly string[] {
+  return [url, auth.issuer, auth.identity?.issuer].filter((one) => one !== undefined)
+}
+
 /** @throws OAuthFailure */
 export async function discoverPeer(
   fetchGuarded: GuardedFetch,
@@ -103,6 +108,12 @@ async function findResource(
   const what = `the metadata of ${peer.name}`
   let silence: OAuthFailure | undefined
   for (const url of places) {
+    // What is misspelled, or lacks the s of https as behind many proxies, is not gone to: the next place may be right.
+    const refused = refuseAddress(url, operatorsAddresses(peer))
+    if (refused !== undefined) {
+      tried.push({ url, what: refused })
+      continue
+    }
     try {
       const { status, json, instead } = await fetchGuarded({ url, what, signal })
       const found = status === 200 && json !== undefined ? readResource(json) : instead

@@ -392,6 +392,23 @@ test('a token request that is refused for a nonce is sent once more with it, and
   expect(oauth.noteNonce(`${server.url}/mcp`, 'n2')).toBe(false)
 })
 
+test('tokens that were to be bound and are not are refused where the operator wants it, and else borne as they are', async () => {
+  const metadata = { dpop_signing_alg_values_supported: ['ES256'] }
+  const client = { id: 'mine', secret: 'hush' }
+  const strict = await connect({ client, dpop: true }, { metadata })
+  await expect(strict.obtain()).rejects.toMatchObject({
+    message: expect.stringContaining('since auth.dpop is true'),
+  })
+  const resource = { dpop_bound_access_tokens_required: true }
+  const lax = await connect({ client }, { metadata, resource })
+  const tokens = await lax.obtain()
+  expect(lax.server.asked.at(-1)?.headers['dpop']).toBeDefined()
+  expect(tokens).not.toHaveProperty('dpopKey')
+  const none = await connect({ client, dpop: false }, { metadata, resource })
+  await none.obtain()
+  expect(none.server.asked.at(-1)?.headers['dpop']).toBeUndefined()
+})
+
 test('a server that is never content with a nonce is asked twice', async () => {
   let count = 0
   const token: Answer = () => {

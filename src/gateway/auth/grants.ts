@@ -67,6 +67,7 @@ export async function refreshTokens(
         grant: 'refresh_token',
         parameters: { refresh_token: refreshToken, resource: discovered.resource },
         dpopKey,
+        mustBind: peer.auth.dpop === true,
         signal,
       },
       tokens.scopes,
@@ -115,6 +116,7 @@ async function byItself(requester: TokenRequester, words: GrantWords): Promise<T
     grant: 'client_credentials',
     parameters: { scope: spell(scopes), resource },
     dpopKey: await keyFor(discovered, peer.auth),
+    mustBind: peer.auth.dpop === true,
     signal,
   }
   return requestTokens(requester, request, scopes)
@@ -134,6 +136,7 @@ async function byAssertion(
     grant: JWT_BEARER,
     parameters: { assertion, scope: spell(scopes), resource },
     dpopKey: await keyFor(discovered, peer.auth),
+    mustBind: peer.auth.dpop === true,
     signal,
   }
   return requestTokens(requester, request, scopes)

@@ -133,14 +133,18 @@ test('a state that is not ours, or a login that was ended before, sends nothing'
     message: expect.stringContaining('its state is not ours'),
   })
   expect(server.forms()).toEqual([])
-  // It is spent, also by a reply that was none.
-  await expect(finish({ code: 'c' })).rejects.toMatchObject({ reason: 'untrustworthy' })
-  const fresh = await begin(oauth, peer)
-  const reply = replyTo(fresh.authorizationUrl)
-  await oauth.finish(peer, fresh.pending, reply, signal)
-  await expect(oauth.finish(peer, fresh.pending, reply, signal)).rejects.toMatchObject({
+  // Whoever guesses at it does not end it.
+  expect(await finish({ code: 'c' })).toMatchObject({ accessToken: 'access' })
+  await expect(finish({ code: 'c' })).rejects.toMatchObject({
     message: expect.stringContaining('ended before'),
   })
+  // Nor is it good again after a reply that was its own and refused.
+  await expect(
+    oauth.finish(peer, other.pending, replyTo(other.authorizationUrl, { iss: 'x' }), signal),
+  ).rejects.toMatchObject({ reason: 'untrustworthy' })
+  await expect(
+    oauth.finish(peer, other.pending, replyTo(other.authorizationUrl), signal),
+  ).rejects.toMatchObject({ message: expect.stringContaining('ended before') })
   expect(server.forms()).toHaveLength(1)
 })
 
@@ -187,6 +191,15 @@ test.each([
 test('a token endpoint in a network of its own gets no code', async () => {
   const { finish } = await login({ metadata: { token_endpoint: 'https://10.0.0.1/token' } })
   await expect(finish({ code: 'c' })).rejects.toMatchObject({ reason: 'forbidden_address' })
+})
+
+test('a client that the server does not know any more registers anew at the next login', async () => {
+  const { finish, clients } = await login({
+    token: { status: 401, json: { error: 'invalid_client' } },
+  })
+  expect(clients.kept.size).toBe(1)
+  await expect(finish({ code: 'c' })).rejects.toMatchObject({ code: 'invalid_client' })
+  expect(clients.kept.size).toBe(0)
 })
 
 test('a step-up asks for what there was and for what is demanded', async () => {

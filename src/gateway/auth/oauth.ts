@@ -9,12 +9,18 @@
 import {
   beginAuthorization,
   finishAuthorization,
+  isReplyTo,
   judgeServer,
   type BegunLogin,
   type PendingLogin,
 } from './authorize.ts'
 import { parseChallenges, pickChallenge, scopesOf } from './challenge.ts'
-import type { AuthPeer, Discovered, RefusalWords } from './discover.ts'
+import {
+  operatorsAddresses,
+  type AuthPeer,
+  type Discovered,
+  type RefusalWords,
+} from './discover.ts'
 import { createNonces, proveDpop, type Nonces } from './dpop.ts'
 import { obtainTokens, refreshTokens, type Refreshed } from './grants.ts'
 import {
@@ -119,7 +125,7 @@ const MAX_ENDED = 1000
 /** @returns a client of whatever authorization servers peers name. Opens nothing before it is asked. */
 export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
   const nonces = createNonces()
-  const fetchFor = (peer: AuthPeer) => createGuardedFetch(addressesOf(peer), guard)
+  const fetchFor = (peer: AuthPeer) => createGuardedFetch(operatorsAddresses(peer), guard)
   const discovery = createDiscovery({ fetchFor, now })
   const issuers = new Map<string, string>()
   const ended = new Set<string>()
@@ -143,7 +149,7 @@ export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
       const { discovered, redirectUri } = login
       const scopes = scopesFor(peer, discovered, login.refusal, login.earlier ?? [], true)
       const words = { discovered, redirectUri, scopes, auth: peer.auth }
-      const refuse = (url: string) => refuseAddress(url, addressesOf(peer))
+      const refuse = (url: string) => refuseAddress(url, operatorsAddresses(peer))
       // Nobody registers at a server that is not used then.
       judgeServer(discovered, refuse)
       const client = await chooseClient(registrarFor(peer), peer, discovered, redirectUri, signal)
@@ -153,11 +159,16 @@ export function createOAuth({ clients, now, guard }: OAuthOptions): OAuth {
       if (ended.has(pending.state)) {
         throw new OAuthFailure('untrustworthy', 'this login was ended before: log in again')
       }
-      const [oldest] = ended
-      if (ended.size >= MAX_ENDED && oldest !== undefined) ended.delete(oldest)
-      // Before anything is sent: a code is good once, whatever becomes of it.
-      ended.add(pending.state)
-      return finishAuthorization(requesterFor(peer), pending, parameters, peer.auth.client, signal)
+      // Before anything is sent: a code is good once. A reply that is not to it leaves a login as it was.
+      if (isReplyTo(pending, parameters)) noteEnd(ended, pending)
+      const words = { pending, parameters, auth: peer.auth, signal }
+      try {
+        return await finishAuthorization(requesterFor(peer), words)
+      } catch (error) {
+        const isGone = error instanceof OAuthFailure && error.code === 'invalid_client'
+        if (isGone) dropClient(clients, peer, pending.client)
+        throw error
+      }
     },
     async refresh(peer, discovered, tokens, signal) {
       const client = clientOf(registrarFor(peer), peer, discovered.server, tokens.clientId)
@@ -207,9 +218,10 @@ function bear(
   return proveDpop(dpopKey, words).then((dpop) => ({ authorization, dpop }))
 }
 
-/** Addresses that the operator configured for a peer. */
-function addressesOf({ url, auth }: AuthPeer): readonly string[] {
-  return [url, auth.issuer, auth.identity?.issuer].filter((one) => one !== undefined)
+function noteEnd(ended: Set<string>, { state }: PendingLogin): void {
+  const [oldest] = ended
+  if (ended.size >= MAX_ENDED && oldest !== undefined) ended.delete(oldest)
+  ended.add(state)
 }
 
 function scopesFor(

@@ -30,6 +30,8 @@ export interface TokenRequest {
   /** Those that are undefined are left out. */
   readonly parameters: Readonly<Record<string, string | undefined>>
   readonly dpopKey?: DpopKey | undefined
+  /** True refuses tokens that were not bound to it: anybody could use them. @source RFC 9449, section 5 */
+  readonly mustBind?: boolean
   readonly signal: AbortSignal
 }
 
@@ -59,6 +61,9 @@ export async function requestTokens(
   }
   if (tokenType === 'dpop' && request.dpopKey === undefined) {
     throw unusable(request, 'a token_type of Bearer, since no key was shown')
+  }
+  if (tokenType === 'bearer' && request.dpopKey !== undefined && request.mustBind === true) {
+    throw unusable(request, 'a token_type of DPoP, since auth.dpop is true and a key was shown')
   }
   const refreshToken = textAt(json, 'refresh_token')
   const expiresAt = expiryOf(json['expires_in'], requester.now())
