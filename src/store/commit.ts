@@ -25,7 +25,7 @@ import {
 /** How long a write that nobody waits for may lie. */
 const LAZY_MS = 40
 /** How long those who wait are held for others to join them, once so many were there at a time. */
-const GATHER_MS = 1
+const GATHER_MS = 2
 const CROWD = 4
 /** How soon kept writes are tried again. */
 const RETRY_MS = 1000
