@@ -79,6 +79,8 @@ class HttpRequest implements OpenRequest, Open, ExchangeOwner {
   #sent = false
   /** Answered, canceled or broken: what still comes is late. */
   #settled = false
+  /** Why it settled without an answer. */
+  #failure: LinkFailure | undefined
   #isComplete = false
   #isPostedAgain = false
   #marks: Marks | undefined
@@ -140,6 +142,7 @@ class HttpRequest implements OpenRequest, Open, ExchangeOwner {
   reject(failure: LinkFailure): void {
     if (this.#settled) return
     this.#settled = true
+    this.#failure = failure
     if (this.#resumed !== undefined) return this.#resumed.reject(failure)
     this.#drop(this.#exchange, failure)
     this.#break(failure)
@@ -204,6 +207,8 @@ class HttpRequest implements OpenRequest, Open, ExchangeOwner {
     this.#isComplete = false
     const exchange = openExchange(link.dispatcher, sent, link.reading, this)
     this.#exchange = exchange
+    // It may have been canceled while it was told that it leaves.
+    if (this.#failure !== undefined) this.#drop(exchange, this.#failure)
   }
 
   /** A whole body: one message, or (2025-03-26) several in an array. */
