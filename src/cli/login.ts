@@ -1,6 +1,6 @@
 /** `comity login <peer>`: a person lets comity use a remote server. Needs no running host: the tokens of a store have many users. */
 import { ComityError } from '../gateway/admin/errors.ts'
-import type { LoginDesk, Standing } from '../gateway/auth/login-desk.ts'
+import { sayStanding, type LoginDesk, type Standing } from '../gateway/auth/login-desk.ts'
 import { openBrowser } from '../gateway/auth/open-browser.ts'
 import { EXIT } from './exit-codes.ts'
 import { type LoginTarget, withLoginDesk } from './login-target.ts'
@@ -31,7 +31,7 @@ export async function login(
       ? await byBrowser(desk, target, { scopes, show: options.browser }, terminal, signal)
       : await desk.obtain(target.peer, scopes, signal)
     if (terminal.json) terminal.answer(standing)
-    else terminal.line(sayStanding(standing, byPerson))
+    else terminal.line(`✓ ${visible(sayStanding(standing, byPerson))}`)
     return EXIT.done
   })
 }
@@ -64,20 +64,6 @@ async function byBrowser(
   if (standing === undefined)
     throw new ComityError('conflict', `somebody logged out of ${peer.name} at the same moment`)
   return standing
-}
-
-/** What was granted, in a sentence. */
-export function sayStanding(standing: Standing, byPerson: boolean): string {
-  const { principal, peer, issuer, scopes, expiresAt, renewable } = standing
-  const who = byPerson ? `${visible(principal)} is` : 'the gateway is'
-  const what = scopes.length === 0 ? '' : `, scopes ${scopes.map(visible).join(' ')}`
-  const until =
-    expiresAt === undefined
-      ? ''
-      : renewable
-        ? `; the token lasts until ${expiresAt} and is renewed by itself`
-        : `; until ${expiresAt}`
-  return `✓ ${who} logged in to ${visible(peer)} at ${visible(issuer)}${what}${until}`
 }
 
 /** A browser needs the display's variables, and none of ours. */

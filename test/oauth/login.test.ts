@@ -118,7 +118,8 @@ describe('a login with a person', () => {
   })
 
   test('two principals who log in one within the other both stay logged in', async () => {
-    await serve({ lastsSeconds: 1 })
+    // So short that the next message renews.
+    await serve({ lastsSeconds: 15 })
     const one = open()
     const addresses = []
     for (const principal of ['alice', 'bob']) {

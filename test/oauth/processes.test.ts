@@ -81,6 +81,9 @@ describe('comity login and logout', () => {
       expiresAt: expect.any(String),
       renewable: true,
     })
+    expect((await comity(home, 'doctor')).stdout).toContain(
+      `✓ logins: local is logged in to docs at ${provider.issuer}, scopes files:read`,
+    )
     const out = await comity(home, 'logout', 'docs')
     expect([out.code, out.stdout]).toEqual([
       0,

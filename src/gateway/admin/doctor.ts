@@ -11,6 +11,7 @@ import { checkConfig } from '../config/load-config.ts'
 import { sayPath } from '../config/mistakes.ts'
 import { ownerAt } from './call-socket.ts'
 import { examineHosts } from './doctor-hosts.ts'
+import { examineLogins } from './doctor-logins.ts'
 import { examinePeers } from './doctor-peers.ts'
 import { lookAtFiles, verifyRecordOf } from './look-at-store.ts'
 import { OWNER_WORDS } from './owner.ts'
@@ -62,6 +63,7 @@ export async function examine(place: DoctorPlace): Promise<readonly Finding[]> {
     examineSocketFolder(dirname(place.socketOf(config)), place.userId),
     await examineOwner(place.socketOf(config)),
     ...peers,
+    ...examineLogins(config),
     examineCallers(config),
     ...examineHosts(config),
   ]

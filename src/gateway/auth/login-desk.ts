@@ -163,6 +163,20 @@ export function standingAt(place: TokenPlace, tokens: TokenSet, { auth }: AuthPe
   }
 }
 
+/** What was granted, in a sentence. */
+export function sayStanding(standing: Standing, byPerson: boolean): string {
+  const { principal, peer, issuer, scopes, expiresAt, renewable } = standing
+  const who = byPerson ? `${principal} is` : 'the gateway is'
+  const what = scopes.length === 0 ? '' : `, scopes ${scopes.join(' ')}`
+  const until =
+    expiresAt === undefined
+      ? ''
+      : renewable
+        ? `; the token lasts until ${expiresAt} and is renewed by itself`
+        : `; until ${expiresAt}`
+  return `${who} logged in to ${peer} at ${issuer}${what}${until}`
+}
+
 const PROVOKE_MS = 10_000
 /** Nothing is done by it, should it be answered after all. */
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
