@@ -1,6 +1,7 @@
 /** The operator's verbs over the control socket of a process that owns the store. */
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, request } from 'node:http'
+import { existsSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { ComityError, type ComityErrorCode, OwnerGone } from './errors.ts'
 import { RUN_HEADER, type SocketOwner } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
@@ -35,6 +36,9 @@ export function createSocketOperator(path: string, otherwise?: () => Promise<Ope
  * @throws ComityError `internal` when one holds it and says nothing: stopped, or hung.
  */
 export async function ownerAt(path: string): Promise<SocketOwner | undefined> {
+  // Mostly nobody: a start does not load HTTP to learn that.
+  if (!existsSync(path)) return undefined
+  const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
     const probe = request(
       { socketPath: path, method: 'GET', path: '/', timeout: PROBE_MS },
@@ -69,6 +73,7 @@ async function readOwner(response: IncomingMessage): Promise<SocketOwner> {
 const PROBE_MS = 5_000
 
 async function ask(path: string, verb: Verb, input: unknown, live: Live): Promise<unknown> {
+  const { request } = await import('node:http')
   const body = Buffer.from(JSON.stringify(input))
   const run = randomUUID()
   // Called off, not hung up on: the run still says what is confirmed and what is not.
@@ -85,7 +90,8 @@ async function ask(path: string, verb: Verb, input: unknown, live: Live): Promis
   }
 }
 
-function post(path: string, verb: Verb, run: string, body: Buffer): Promise<IncomingMessage> {
+async function post(path: string, verb: Verb, run: string, body: Buffer): Promise<IncomingMessage> {
+  const { request } = await import('node:http')
   const headers = {
     'content-type': 'application/json',
     'content-length': body.length,

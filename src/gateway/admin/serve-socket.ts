@@ -5,7 +5,7 @@
  * `POST /stop` with a run's id calls that run off and lets it say what became of it; hanging up calls it off unheard.
  * `GET /` says whom one would go through. An upgrade of `/pipe` is one host's stdio (shared/pipe-desk.ts).
  */
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ComityError } from '../../core/words/errors.ts'
@@ -55,6 +55,8 @@ export async function serveSocket(
 ): Promise<ControlSocket> {
   const { path, userId } = at
   const { owner, operator, pipes, onFault } = parts
+  // The servers start meanwhile: they take longer.
+  const { createServer } = await import('node:http')
   prepareSocketFolder(dirname(path), userId)
   rmSync(path, { force: true })
   const runs = new Map<string, AbortController>()
