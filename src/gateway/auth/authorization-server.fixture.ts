@@ -1,8 +1,9 @@
 /** An authorization server by hand, for what an honest one never does: each word of it can be another. */
 import { createHash } from 'node:crypto'
+import { createOAuth, type AuthPeer } from './oauth.ts'
 import { serveHttp, type Answer, type Asked, type TestServer } from './http-server.fixture.ts'
 import type { ClientStore } from './register.ts'
-import type { RegisteredClient } from './words.ts'
+import type { AuthConfig, RegisteredClient, TokenSet } from './words.ts'
 
 /** A peer and the server that gives its tokens, at one origin. */
 export interface TestAuthorization extends TestServer {
@@ -88,4 +89,40 @@ export function replyTo(
 /** What a verifier has to be for its challenge. */
 export function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
+}
+
+const { signal } = new AbortController()
+
+/** Where its logins come back to. */
+export const redirectUri = 'http://127.0.0.1:8765/callback'
+
+const EXPIRING_TOKEN: Answer = {
+  json: { access_token: 'access', token_type: 'Bearer', expires_in: '60' },
+}
+
+/** Tokens that were given before. */
+export const OLD_TOKENS: TokenSet = {
+  accessToken: 'old',
+  tokenType: 'bearer',
+  refreshToken: 'r1',
+  scopes: ['a'],
+  clientId: 'mine',
+}
+
+/** A peer of such a server, found by an engine whose clock stands still. */
+export async function connectPeer(auth: Partial<AuthConfig>, words: TestWords = {}) {
+  const server = await serveAuthorization({ token: EXPIRING_TOKEN, ...words })
+  const clients = keepClients()
+  const oauth = createOAuth({ clients, now: () => 1_000_000 })
+  const peer: AuthPeer = {
+    name: 'r',
+    url: `${server.url}/mcp`,
+    auth: { grant: 'client_credentials', scopes: [], ...auth },
+  }
+  const discovered = await oauth.discover(peer, undefined, signal)
+  const obtain = () => oauth.obtain(peer, discovered, undefined, [], signal)
+  const refresh = (tokens: Partial<TokenSet>) =>
+    oauth.refresh(peer, discovered, { ...OLD_TOKENS, ...tokens }, signal)
+  const begin = () => oauth.begin(peer, { discovered, redirectUri }, signal)
+  return { server, oauth, clients, peer, discovered, obtain, refresh, begin }
 }

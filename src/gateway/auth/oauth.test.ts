@@ -40,7 +40,7 @@ async function login(words: TestWords = {}, auth: Partial<AuthConfig> = {}) {
   return { server, peer, oauth, clients, begun, finish }
 }
 
-test('a login: PKCE, state, resource in both requests, and tokens of what came', async () => {
+test('R089: a login: PKCE, state, resource in both requests, and tokens of what came', async () => {
   const { server, peer, oauth, begun, finish } = await login({
     resource: { scopes_supported: ['a'] },
   })
@@ -179,14 +179,17 @@ test.each([
   ],
   ['none', { authorization_endpoint: undefined }, 'names no authorization_endpoint'],
   ['no token endpoint', { token_endpoint: undefined }, 'names no token_endpoint'],
-])('metadata with %s begins no login and registers nobody', async (_name, metadata, message) => {
-  const server = await serveAuthorization({ metadata })
-  const { oauth } = engine()
-  await expect(begin(oauth, peerAt(`${server.url}/mcp`))).rejects.toMatchObject({
-    message: expect.stringContaining(message),
-  })
-  expect(server.lines()).not.toContain('POST /register')
-})
+])(
+  'R089: metadata with %s begins no login and registers nobody',
+  async (_name, metadata, message) => {
+    const server = await serveAuthorization({ metadata })
+    const { oauth } = engine()
+    await expect(begin(oauth, peerAt(`${server.url}/mcp`))).rejects.toMatchObject({
+      message: expect.stringContaining(message),
+    })
+    expect(server.lines()).not.toContain('POST /register')
+  },
+)
 
 test('a token endpoint in a network of its own gets no code', async () => {
   const { finish } = await login({ metadata: { token_endpoint: 'https://10.0.0.1/token' } })

@@ -103,6 +103,9 @@ async function send(
   if (url === undefined) {
     throw new OAuthFailure('no_metadata', `${server.issuer} names no token_endpoint`)
   }
+  if (!URL.canParse(url)) {
+    throw new OAuthFailure('untrustworthy', `the token_endpoint of ${server.issuer} is no URL`)
+  }
   const body = new URLSearchParams({ grant_type: request.grant })
   for (const [name, value] of Object.entries(request.parameters)) {
     if (value !== undefined) body.set(name, value)
