@@ -21,6 +21,10 @@ export type Renewal =
 export interface HeldTokens {
   /** What there is now. @throws ComityError when the tokens cannot be read. */
   of(owner: string): Held | undefined
+  /** As `of`, for each message: what another process did may be unknown for a moment. */
+  glance(owner: string): Held | undefined
+  /** The next glance looks. */
+  forget(owner: string): void
   /** Exchanges tokens for new ones, unless somebody has. @throws OAuthFailure, ComityError. */
   renew(held: Held, refusal?: RefusalWords): Promise<Renewal>
   /** Obtains tokens without a person, unless somebody has. @param refused the access token that was refused. */
@@ -43,17 +47,29 @@ export interface HeldParts {
 /** All requests of one renewal together, milliseconds. */
 const REQUESTS_MS = 45_000
 const FRESH_MS = 30_000
+/** So long a glance trusts the last look, milliseconds. */
+const GLANCE_MS = 50
 /** Principals whose tokens are remembered; with more, all are read again. */
 const MAX_OWNERS = 1000
 
+const NO_STORE = -1
+
+/** What was found at a look. */
+interface Look {
+  readonly at: number
+  readonly revision: number
+  readonly held: Held | undefined
+}
+
 export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): HeldTokens {
-  const cache = new Map<string, { readonly revision: number; readonly held: Held | undefined }>()
+  const cache = new Map<string, Look>()
   const flights = new Map<string, Promise<unknown>>()
   const fresh = new Map<string, { readonly token: string; readonly at: number }>()
 
   const gotNew = (held: Held): Held => {
     const { principal } = held.place
     fresh.set(principal, { token: held.tokens.accessToken, at: performance.now() })
+    cache.delete(principal)
     return held
   }
   /** Whoever comes while it runs waits for the same. */
@@ -65,18 +81,30 @@ export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): 
     return flight
   }
 
+  const look = (owner: string): Held | undefined => {
+    const store = tokens.openIfThere()
+    const revision = store?.revision() ?? NO_STORE
+    const known = cache.get(owner)
+    const held =
+      known?.revision === revision
+        ? known.held
+        : store === undefined
+          ? undefined
+          : loadBest(store, peer, owner)
+    if (cache.size >= MAX_OWNERS) cache.clear()
+    cache.set(owner, { at: performance.now(), revision, held })
+    return held
+  }
+
   return {
-    of(owner) {
-      const store = tokens.openIfThere()
-      if (store === undefined) return undefined
-      const revision = store.revision()
+    of: look,
+    glance(owner) {
       const known = cache.get(owner)
-      if (known?.revision === revision) return known.held
-      if (cache.size >= MAX_OWNERS) cache.clear()
-      const held = loadBest(store, peer, owner)
-      cache.set(owner, { revision, held })
-      return held
+      return known !== undefined && performance.now() - known.at < GLANCE_MS
+        ? known.held
+        : look(owner)
     },
+    forget: (owner) => void cache.delete(owner),
     renew: (held, refusal) =>
       once(`renew ${held.place.principal}`, () =>
         tokens

@@ -37,6 +37,8 @@ export interface PeerCredentials extends Credentials {
 
 type Headers = Readonly<Record<string, string>>
 
+const NOTHING: Headers = {}
+
 /** Whose tokens those are that no person logged in for. A peer has either these or those of people. */
 export const GATEWAY_ITSELF = '(gateway)'
 
@@ -76,11 +78,11 @@ class OAuthCredentials implements PeerCredentials {
   }
 
   headersFor(bearing: Bearing): Headers | Promise<Headers> {
-    if (!this.#isOurs(bearing.url)) return {}
+    if (!this.#isOurs(bearing.url)) return NOTHING
     try {
       const owner = this.#ownerOf(bearing.principal)
-      const held = this.#held.of(owner)
-      if (held === undefined) return {}
+      const held = this.#held.glance(owner)
+      if (held === undefined) return NOTHING
       return this.#isOld(held) ? this.#bearRenewed(held, bearing) : this.#bear(held, bearing)
     } catch (error) {
       return this.#noteAndBear(error, undefined, bearing)
@@ -173,7 +175,10 @@ class OAuthCredentials implements PeerCredentials {
       signal,
     )
     void login.ended.then(({ kind }) => {
-      if (kind === 'logged_in') this.#noteAsked(principal, login.scopes)
+      if (kind !== 'logged_in') return
+      this.#noteAsked(principal, login.scopes)
+      // The very next message bears it.
+      this.#held.forget(principal)
     })
     const because = why === undefined ? '' : ` (${why})`
     const detail = `${name} wants ${principal} to log in at ${login.issuer}${because}; run: ${loginCommand(name, principal, scopes)}`
@@ -214,11 +219,15 @@ class OAuthCredentials implements PeerCredentials {
   }
 
   #bear({ tokens }: Held, { method, url }: Bearing): Headers | Promise<Headers> {
-    for (const secret of [tokens.accessToken, tokens.refreshToken])
+    if (!this.#secrets.has(tokens.accessToken)) this.#noteSecrets(tokens)
+    return this.#parts.oauth.headersFor(tokens, { method, url })
+  }
+
+  #noteSecrets({ accessToken, refreshToken }: Held['tokens']): void {
+    for (const secret of [accessToken, refreshToken])
       if (secret !== undefined) this.#secrets.add(secret)
     // The oldest first: a peer may still repeat one that was just replaced.
     for (const old of this.#secrets) if (this.#secrets.size > MAX_SECRETS) this.#secrets.delete(old)
-    return this.#parts.oauth.headersFor(tokens, { method, url })
   }
 
   #isOld(held: Held): boolean {
@@ -232,7 +241,7 @@ class OAuthCredentials implements PeerCredentials {
   }
 
   #isOurs(url: string): boolean {
-    return URL.parse(url)?.origin === this.#origin
+    return url === this.#peer.url || URL.parse(url)?.origin === this.#origin
   }
 
   #ownerOf(principal: string): string {
