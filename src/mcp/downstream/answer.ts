@@ -3,7 +3,7 @@
  */
 import { ComityError, type ComityErrorCode } from '../../core/words/errors.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { encodeJson, type Member } from '../wire/spans.ts'
+import { concat, encodeJson, type Member } from '../wire/spans.ts'
 
 export type Answer =
   | {
@@ -18,6 +18,8 @@ export type Answer =
       readonly resultType?: 'complete' | 'input_required'
       /** For cacheable methods: how long a caller may keep it, milliseconds. */
       readonly ttlMs?: number
+      /** Comes again with these very bytes, to the same method: whatever an era makes of them, it makes once. */
+      readonly kept?: KeptForm
     }
   | {
       readonly kind: 'error'
@@ -29,6 +31,12 @@ export type Answer =
       readonly status?: number
     }
 
+/** What an era made of a result that is given again and again. */
+export interface KeptForm {
+  /** All of its message that comes behind the id and `ttlMs`. */
+  modernTail?: Uint8Array
+}
+
 export type ResultAnswer = Extract<Answer, { kind: 'result' }>
 
 export type ErrorAnswer = Extract<Answer, { kind: 'error' }>
@@ -39,9 +47,16 @@ export interface Reply {
   readonly status: number
   /** One whole JSON-RPC message; absent for an empty body. */
   readonly body?: Uint8Array
+  /** The rest of that message, written as it is behind `body`: nobody may change it, others send it too. */
+  readonly tail?: Uint8Array
   readonly headers?: Readonly<Record<string, string>>
   /** The caller took the request back: where nothing has to be answered, nothing is. */
   readonly withdrawn?: boolean
+}
+
+/** The message of a reply in one piece. */
+export function wholeBody({ body, tail }: Reply): Uint8Array | undefined {
+  return body === undefined || tail === undefined ? body : concat([body, tail])
 }
 
 /** A result of our own. @param value plain JSON. */

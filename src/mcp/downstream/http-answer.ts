@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Due } from '../wire/deadlines.ts'
 import type { Place } from '../wire/in-flight.ts'
-import type { Reply } from './answer.ts'
+import { wholeBody, type Reply } from './answer.ts'
 import type { EventSink } from './event-stream.ts'
 import { Outgoing, type OutgoingTerms } from './outgoing.ts'
 
@@ -117,10 +117,12 @@ export class HttpAnswer implements Due {
 
   /** Nothing when the stream was ended already. */
   end(reply: Reply): void {
-    const { body } = reply
-    if (this.hasBegun()) return this.#endStream(body === undefined ? undefined : encodeEvent(body))
+    if (this.hasBegun()) {
+      const whole = wholeBody(reply)
+      return this.#endStream(whole === undefined ? undefined : encodeEvent(whole))
+    }
     if (!this.#isOver()) this.#response.writeHead(reply.status, headersOf(reply))
-    this.#endStream(body)
+    this.#endStream(reply.body, reply.tail)
   }
 
   get dueAt(): number {
@@ -176,11 +178,11 @@ export class HttpAnswer implements Due {
     return this.#outgoing.write(event)
   }
 
-  #endStream(event: Uint8Array | undefined): void {
+  #endStream(event: Uint8Array | undefined, tail?: Uint8Array): void {
     this.#stopTimes()
     if (this.#isOver()) return
     this.#ended = true
-    this.#outgoing.end(event)
+    this.#outgoing.end(event, tail)
   }
 
   #stopTimes(): void {
@@ -218,8 +220,8 @@ function ignore(): void {
 }
 
 /** Names and values in turn: they go out as they stand. */
-function headersOf({ body, headers }: Reply): string[] {
-  const length = String(body?.length ?? 0)
+function headersOf({ body, tail, headers }: Reply): string[] {
+  const length = String((body?.length ?? 0) + (tail?.length ?? 0))
   const flat =
     body === undefined
       ? ['content-length', length]

@@ -10,7 +10,7 @@ import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { concat, encodeJson, scanObject, setMembers, type Member } from '../wire/spans.ts'
-import { badParams, ourError, type Answer } from './answer.ts'
+import { badParams, ourError, type Answer, type KeptForm } from './answer.ts'
 import type { Door } from './options.ts'
 import { TASK_TOOLS } from './task-tools.ts'
 import { paramHeadersOf } from './tools.ts'
@@ -58,7 +58,8 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
     visit.principal.id,
     start,
   ])
-  return { kind: 'result', ...keptPage(door, listing.items, key, write), ttlMs }
+  const { bytes, members, form } = keptPage(door, listing.items, key, write)
+  return { kind: 'result', bytes, members, kept: form, ttlMs }
 }
 
 function encodePage(
@@ -95,6 +96,7 @@ function encodePage(
 interface Page {
   readonly bytes: Uint8Array
   readonly members: readonly Member[]
+  readonly form: KeptForm
 }
 
 /** Pages of one door by the very items that they show: who lists those again gets them again. */
@@ -126,8 +128,9 @@ function keptPage(
   const known = pages.get(key)
   if (known !== undefined) return known
   const bytes = write()
-  const page = { bytes, members: scanObject(bytes, undefined, { validated: true }) }
-  kept.bytes += bytes.length
+  const page = { bytes, members: scanObject(bytes, undefined, { validated: true }), form: {} }
+  // As it is, and as an era makes it.
+  kept.bytes += 2 * bytes.length
   pages.set(key, page)
   return page
 }

@@ -42,6 +42,7 @@ import {
   type ResultAnswer,
 } from './answer.ts'
 import { SERVED_REVISIONS } from './discover.ts'
+import { keptReply } from './kept-reply.ts'
 import { findModernMethod } from './methods.ts'
 import type { Door } from './options.ts'
 import { isLogLevel, readCallerCan, readRequestMeta, type RequestMeta } from './request-meta.ts'
@@ -179,6 +180,8 @@ function unknownMethod(method: string): Answer {
 /** Puts on what modern answers carry: one look at the top level, one splice, every other byte as it came. */
 function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   if (made.kind === 'error') return errorReply(request.id, made)
+  const kept = keptReply(door, request.id, made)
+  if (kept !== undefined) return kept
   const { bytes } = made
   const members = made.members ?? scanObject(bytes, undefined, { validated: true })
   const wanted = made.resultType ?? 'complete'

@@ -8,7 +8,7 @@ import type { Deadlines, Due } from '../wire/deadlines.ts'
 import type { Place } from '../wire/in-flight.ts'
 
 /** What is handed to a socket at once, bytes: most answers are one write, and most sockets take it whole. */
-const PIECE = 256 * 1024
+const PIECE = 512 * 1024
 /** One who takes less than this in `writeIdleMs` is given up, bytes. */
 const LEAST_TAKEN = 16 * 1024
 
@@ -74,9 +74,13 @@ export class Outgoing {
     return (this.#taken ??= Promise.withResolvers()).promise
   }
 
-  /** Sends the last bytes. */
-  end(bytes?: Uint8Array): void {
+  /** Sends the last bytes, and behind them `tail`: in one write with it, where nothing waits before them. */
+  end(bytes?: Uint8Array, tail?: Uint8Array): void {
     if (this.#ended || this.#finished) return
+    if (tail !== undefined) {
+      if (bytes !== undefined) this.#lead(bytes)
+      return this.end(tail)
+    }
     this.#ended = true
     if (bytes !== undefined && bytes.length > 0) {
       this.#queue.push(bytes)
@@ -94,6 +98,13 @@ export class Outgoing {
     this.#count(-this.#waiting)
     this.#wasTaken()
     this.#over.outgoingOver()
+  }
+
+  #lead(bytes: Uint8Array): void {
+    this.#count(bytes.length)
+    // Whose write it is part of tells when it was taken.
+    if (this.#sending || this.#queue.length > 0) this.#queue.push(bytes)
+    else this.#response.write(bytes)
   }
 
   #sendNext(): void {

@@ -18,7 +18,7 @@ import {
 } from '../wire/json-rpc.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
-import type { Reply } from './answer.ts'
+import { wholeBody, type Reply } from './answer.ts'
 import { answerBatch, BATCH_REVISION, encodeBatch, looksLikeBatch, parseBatch } from './batch.ts'
 import { claimsModern } from './era.ts'
 import { oneLine } from './http-answer.ts'
@@ -192,7 +192,8 @@ async function answerRequest(
       ? await answerModernOnPipe(pipe, request)
       : await answerLegacyOnPipe(pipe, request)
     // A withdrawn request is not answered any more. @source cancellation, behaviour requirements
-    if (reply.body !== undefined && reply.withdrawn !== true) await deliver(reply.body)
+    const body = reply.withdrawn === true ? undefined : wholeBody(reply)
+    if (body !== undefined) await deliver(body)
   } finally {
     pipe.inFlight -= 1
   }
