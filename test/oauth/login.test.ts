@@ -263,6 +263,26 @@ describe('renewal', () => {
     expect((await send(one.credentials, server.url)).status).toBe(200)
   })
 
+  test('tokens of one authorization server are never shown to another that the peer names later', async () => {
+    await serve()
+    const one = open()
+    await logIn(one)
+    const other = await serveProvider()
+    closers.push(() => other.close())
+    server.switchTo(other)
+    // Nothing is remembered of where the peer was logged in to before.
+    const anew = open()
+    const { after } = await send(anew.credentials, server.url)
+    expect(urlOf(after)).toContain(`${other.issuer}/auth?`)
+    expect(other.asked()).toEqual(['discover', 'register'])
+    expect(tokensAsked()).toEqual(['token authorization_code'])
+    await browse(urlOf(after))
+    expect((await send(anew.credentials, server.url)).status).toBe(200)
+    expect(one.desk.standingOf('local', one.peer).map(({ issuer }) => issuer)).toEqual([
+      other.issuer,
+    ])
+  })
+
   test('an authorization server that is down costs a call nothing while its token holds', async () => {
     await serve({ lastsSeconds: 15 })
     const one = open()

@@ -8,6 +8,8 @@ export interface ResourceServer {
   readonly url: string
   /** Each request to the server itself: status, and which token it bore. */
   readonly served: () => readonly { readonly status: number; readonly token: string | undefined }[]
+  /** It takes tokens of another authorization server from now on, and of no other. */
+  switchTo(provider: Provider): void
   close(): Promise<void>
 }
 
@@ -21,10 +23,11 @@ export interface ResourceOptions {
 }
 
 export async function serveResource(
-  provider: Provider,
+  first: Provider,
   { scope = 'files:read', refusesAll = false, nonces }: ResourceOptions = {},
 ): Promise<ResourceServer> {
   const served: { status: number; token: string | undefined }[] = []
+  let provider = first
   let nonceAt = 0
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -76,6 +79,9 @@ export async function serveResource(
   return {
     url,
     served: () => [...served],
+    switchTo: (other) => {
+      provider = other
+    },
     async close() {
       server.closeAllConnections()
       server.close()
