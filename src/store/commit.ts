@@ -278,8 +278,9 @@ export class Committer {
     const told = new Map(message.applied)
     const again: Queued[] = []
     let refused: ComityError | undefined
-    for (const [place, queued] of flown.entries()) {
-      const applied = told.get(place) ?? { ok: true, value: plainAnswer(queued.command) }
+    let place = 0
+    for (const queued of flown) {
+      const applied = told.get(place++) ?? { ok: true, value: plainAnswer(queued.command) }
       queued.done?.(applied)
       if (!applied.ok && applied.unwritable && queued.keep) {
         again.push({ command: queued.command, bytes: queued.bytes, keep: true })
@@ -289,7 +290,7 @@ export class Committer {
       if (applied.unwritable) refused = fault
       else if (queued.done === undefined) this.#options.onFault(fault)
     }
-    this.#queue = [...again, ...this.#queue]
+    if (again.length > 0) this.#queue = [...again, ...this.#queue]
     this.#judgeDisk(refused)
     if (message.touched.length > 0) this.#options.onTouched(message.touched)
     this.#next()
