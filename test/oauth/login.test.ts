@@ -141,6 +141,16 @@ describe('a login with a person', () => {
     expect(tokensAsked()).toEqual(['token authorization_code'])
   })
 
+  test('whoever watches learns of a login in another process', async () => {
+    await serve()
+    const [one, other] = [open(), open()]
+    let told = 0
+    closers.push(other.desk.watch(() => void (told += 1)))
+    await logIn(one)
+    await expect.poll(() => told, { timeout: 10_000 }).toBeGreaterThan(0)
+    expect(other.desk.standingOf('local', other.peer)).toHaveLength(1)
+  })
+
   test('a login begun by hand asks for what was asked for and what there was', async () => {
     await serve()
     const one = open()

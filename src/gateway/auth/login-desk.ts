@@ -11,7 +11,7 @@ import { createLogins, type OpenLogin } from './login.ts'
 import { logOut, type LoggedOut } from './logout.ts'
 import { OAuthFailure, type OAuthFailureReason } from './oauth-failure.ts'
 import { createOAuth, type AuthPeer, type RefusalWords } from './oauth.ts'
-import { createTokenDoor } from './token-store.ts'
+import { createTokenDoor, type TokenDoor } from './token-store.ts'
 import type { RegisteredClient, TokenPlace, TokenSet } from './words.ts'
 
 /** Who a login is for when nobody is named: callers on this machine. */
@@ -70,8 +70,17 @@ export interface LoginDesk {
   logOut(principal: string, peer: AuthPeer, signal: AbortSignal): Promise<readonly LoggedOut[]>
   /** @throws ComityError when the tokens cannot be read. */
   standingOf(principal: string, peer: AuthPeer): readonly Standing[]
+  /**
+   * Tells, within a second, that somebody logged in or out, or renewed, in this process or another: what failed for want of a
+   * login may be tried again.
+   *
+   * @returns the way to stop.
+   */
+  watch(listener: () => void): () => void
   close(): void
 }
+
+const LOOK_MS = 1_000
 
 export function createLoginDesk(options: LoginDeskOptions): LoginDesk {
   const { store, tokenKey, now, note, guard } = options
@@ -96,11 +105,8 @@ export function createLoginDesk(options: LoginDeskOptions): LoginDesk {
     begin: ({ principal, peer, scopes }, signal) =>
       inComitysWords(async () => {
         const refusal = await provoke(peer, signal)
-        const granted = tokens
-          .openIfThere()
-          ?.placesOf(principal, peer.name)
-          .flatMap((place) => grantedAt(place))
-        const earlier = [...new Set([...(granted ?? []), ...scopes])]
+        const granted = grantedTo(tokens, principal, peer.name)
+        const earlier = [...new Set([...granted, ...scopes])]
         const request = { principal, peer, earlier, ...(refusal === undefined ? {} : { refusal }) }
         return logins.begin(request, signal)
       }),
@@ -131,20 +137,46 @@ export function createLoginDesk(options: LoginDeskOptions): LoginDesk {
         return kept === undefined ? [] : [standingAt(place, kept.tokens, peer)]
       })
     },
+    watch: (listener) => watchTokens(tokens, listener),
     close() {
       logins.close()
       tokens.close()
     },
   }
+}
 
-  function grantedAt(place: TokenPlace): readonly string[] {
+function watchTokens(tokens: TokenDoor, listener: () => void): () => void {
+  let last = revisionOf(tokens)
+  const timer = setInterval(() => {
+    const now = revisionOf(tokens)
+    if (now === last) return
+    last = now
+    listener()
+  }, LOOK_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/** Scopes that were granted already. */
+function grantedTo(tokens: TokenDoor, principal: string, peer: string): readonly string[] {
+  const store = tokens.openIfThere()
+  return (store?.placesOf(principal, peer) ?? []).flatMap((place) => {
     try {
-      return tokens.open().load(place)?.tokens.scopes ?? []
+      return store?.load(place)?.tokens.scopes ?? []
     } catch (error) {
       // Damaged ones are about to be replaced.
       if (error instanceof ComityError && error.code === 'store_corrupt') return []
       throw error
     }
+  })
+}
+
+/** @returns undefined where there is nothing, or nothing that can be read: who needs it is told why. */
+function revisionOf(tokens: TokenDoor): number | undefined {
+  try {
+    return tokens.openIfThere()?.revision()
+  } catch (error) {
+    if (error instanceof ComityError) return undefined
+    throw error
   }
 }
 

@@ -111,4 +111,5 @@ test('where nobody ever logged in, looking makes no file', () => {
   door.open().save(PLACE, TOKENS, 0)
   expect(door.openIfThere()?.load(PLACE)?.tokens).toEqual(TOKENS)
   door.close()
+  expect(() => door.open()).toThrow('comity ends')
 })

@@ -1,5 +1,6 @@
 /** The tokens and clients of a store as words: what the token file seals is their JSON. */
 import { existsSync } from 'node:fs'
+import { ComityError } from '../../core/words/errors.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import {
   openTokenFile,
@@ -20,12 +21,18 @@ export interface TokenDoor {
 
 export function createTokenDoor(options: TokenFileOptions): TokenDoor {
   let store: TokenStore | undefined
-  const open = (): TokenStore => (store ??= openTokenStore(options))
+  let closed = false
+  const open = (): TokenStore => {
+    // A renewal that is still under way opens nothing that nobody would close.
+    if (closed) throw new ComityError('conflict', 'comity ends: its tokens are closed')
+    return (store ??= openTokenStore(options))
+  }
   return {
     open,
     openIfThere: () =>
       store === undefined && !existsSync(tokenFileOf(options.store)) ? undefined : open(),
     close() {
+      closed = true
       store?.close()
       store = undefined
     },
