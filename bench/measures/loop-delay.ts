@@ -5,11 +5,10 @@
  * The slow disk is a library that stands before the C library's `fsync` and `fdatasync`, compiled here.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { judge, notMeasured, type Finding, type RunOptions } from '../rig/finding.ts'
 import { runLoad } from '../rig/load.ts'
+import { askProbe } from '../rig/probe.ts'
 import { makeScratch } from '../rig/processes.ts'
 import { startComity, startPeer, waitForTools, type Served } from '../rig/targets.ts'
 import { median } from '../rig/statistics.ts'
@@ -58,7 +57,7 @@ async function underLoad(
     let p50 = 0
     // The first load warms up and is not told.
     for (let round = -1; round < options.rounds; round += 1) {
-      await readDelay(comity.running.pid, file)
+      await askProbe(comity.running.pid, file)
       const report = await runLoad(
         {
           era: 'stateless',
@@ -71,7 +70,7 @@ async function underLoad(
         comity.running.pid,
       )
       if (report.faults > 0) throw new Error(report.firstFault)
-      const delay = await readDelay(comity.running.pid, file)
+      const delay = (await askProbe(comity.running.pid, file)) as LoopDelay
       options.say(
         `loop delay, round ${round + 1}: p50 ${delay.p50.toFixed(2)}, p99 ${delay.p99.toFixed(2)} ms`,
       )
@@ -85,18 +84,6 @@ async function underLoad(
   } finally {
     for (const served of started.toReversed()) await served.stop()
   }
-}
-
-/** Asks the probe, and begins anew. @throws Error when it does not answer. */
-async function readDelay(pid: number, file: string): Promise<LoopDelay> {
-  rmSync(file, { force: true })
-  process.kill(pid, 'SIGUSR2')
-  const end = performance.now() + 10_000
-  while (!existsSync(file)) {
-    if (performance.now() > end) throw new Error('the gateway does not tell its loop delay')
-    await pause(5)
-  }
-  return JSON.parse(readFileSync(file, 'utf8')) as LoopDelay
 }
 
 /** @returns why there is no library. */

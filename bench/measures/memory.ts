@@ -1,39 +1,74 @@
 /**
  * Memory of the gateway: idle over the bare proxy, and whether it grows with calls, and with sessions that are opened and closed.
  *
- * Resident memory is what the operating system sees: Node gives it back late and unevenly, so growth is told from a point at
- * which the gateway has reached its working size, and small growth counts as none.
+ * Growth is told after a collection of all garbage, from a point at which code is compiled and caches are full: Node collects late
+ * and gives back late, so that what is resident at some moment says more of the moment than of what is held.
  */
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { judge, type Finding, type RunOptions } from '../rig/finding.ts'
 import { createClient, openPool } from '../rig/mcp-client.ts'
 import { runLoad } from '../rig/load.ts'
-import { residentMiB } from '../rig/processes.ts'
+import { askProbe } from '../rig/probe.ts'
+import { makeScratch, residentMiB } from '../rig/processes.ts'
 import { startComity, startPeer, startProxy, waitForTools, type Served } from '../rig/targets.ts'
 
+const PROBE = join(import.meta.dirname, '..', 'probes', 'held-memory.mjs')
 const CALLS = 60_000
 const SESSIONS = 1000
 const IDLE_OVER_MIB = 60
-/** What counts as flat: a tenth of what there is, and not less than this. */
-const FLAT_MIB = 16
+/** What counts as flat, of what is held: a leak of a hundred bytes a call is as much. */
+const FLAT_MIB = 4
 const SETTLE_MS = 3000
+
+/** MiB, after a collection of all garbage. */
+interface Memory {
+  readonly held: number
+  readonly resident: number
+}
+
+type Look = () => Promise<Memory>
 
 export async function measureMemory(options: RunOptions): Promise<readonly Finding[]> {
   const peer = await startPeer()
-  const started: Served[] = [peer]
+  try {
+    return [await measureIdle(peer), ...(await measureGrowth(options, peer))]
+  } finally {
+    await peer.stop()
+  }
+}
+
+async function measureIdle(peer: Served): Promise<Finding> {
+  const started: Served[] = []
   try {
     const proxy = await startProxy(peer.url)
     started.push(proxy)
     const comity = await startComity({ peer: { type: 'http', url: peer.url } })
     started.push(comity)
     await waitForTools(comity, 2)
-    return [
-      await idle(comity, proxy),
-      await overCalls(options, comity),
-      await overSessions(options, comity),
-    ]
+    return await idle(comity, proxy)
   } finally {
-    for (const served of started.toReversed()) await served.stop()
+    for (const served of started) await served.stop()
+  }
+}
+
+async function measureGrowth(options: RunOptions, peer: Served): Promise<readonly Finding[]> {
+  const scratch = makeScratch('memory')
+  const file = join(scratch.path, 'memory.json')
+  try {
+    const comity = await startComity(
+      { peer: { type: 'http', url: peer.url } },
+      { nodeArgs: ['--expose-gc', '--import', PROBE], env: { HELD_MEMORY_FILE: file } },
+    )
+    try {
+      await waitForTools(comity, 2)
+      const look: Look = async () => (await askProbe(comity.running.pid, file)) as Memory
+      return [await overCalls(options, comity, look), await overSessions(options, comity, look)]
+    } finally {
+      await comity.stop()
+    }
+  } finally {
+    scratch.remove()
   }
 }
 
@@ -47,45 +82,40 @@ async function idle(comity: Served, proxy: Served): Promise<Finding> {
   return judge('idle memory over the bare proxy', own - bare, IDLE_OVER_MIB, 'MiB', note)
 }
 
-/** From a sixth on to the end: until then heap and compiled code reach their size. */
-async function overCalls(options: RunOptions, comity: Served): Promise<Finding> {
+/** From a third on to the end: until then code is compiled and what is remembered fills. */
+async function overCalls(options: RunOptions, comity: Served, look: Look): Promise<Finding> {
   const all = options.quick ? CALLS / 20 : CALLS
-  const { pid } = comity.running
-  const seen: number[] = []
-  for (let step = 0; step < 6; step += 1) {
+  const seen: Memory[] = []
+  for (let done = all / 6; done <= all; done += all / 6) {
     await calls(comity, all / 6)
-    await pause(SETTLE_MS / 3)
-    seen.push(residentMiB(pid))
-    options.say(`memory after ${((step + 1) * all) / 6} calls: ${seen.at(-1)?.toFixed(0)} MiB`)
+    seen.push(await look())
+    options.say(`memory after ${done} calls: ${show(seen.at(-1))}`)
   }
-  return flat(`memory over ${all} calls`, seen)
+  return flat(`memory held over ${all} calls, from ${all / 3} on`, seen.slice(1))
 }
 
-async function overSessions(options: RunOptions, comity: Served): Promise<Finding> {
+async function overSessions(options: RunOptions, comity: Served, look: Look): Promise<Finding> {
   const all = options.quick ? SESSIONS / 10 : SESSIONS
-  const { pid } = comity.running
-  await sessions(comity, all / 10)
-  await pause(SETTLE_MS / 3)
-  const seen = [residentMiB(pid)]
-  for (let step = 0; step < 4; step += 1) {
+  await sessions(comity, all / 4)
+  const seen = [await look()]
+  for (let done = all / 4; done <= all; done += all / 4) {
     await sessions(comity, all / 4)
-    await pause(SETTLE_MS / 3)
-    seen.push(residentMiB(pid))
-    options.say(`memory after ${((step + 1) * all) / 4} sessions: ${seen.at(-1)?.toFixed(0)} MiB`)
+    seen.push(await look())
+    options.say(`memory after ${done} sessions: ${show(seen.at(-1))}`)
   }
-  return flat(`memory over ${all} sessions opened and closed`, seen)
+  return flat(`memory held over ${all} sessions opened and closed`, seen)
 }
 
-function flat(what: string, seen: readonly number[]): Finding {
-  const [first = Number.NaN] = seen
-  const note = `${seen.map((mib) => mib.toFixed(0)).join(' → ')} MiB`
-  return judge(
-    what,
-    (seen.at(-1) ?? Number.NaN) - first,
-    Math.max(FLAT_MIB, first / 10),
-    'MiB',
-    note,
-  )
+function show(memory: Memory | undefined): string {
+  return `${memory?.held.toFixed(1)} MiB held, ${memory?.resident.toFixed(0)} MiB resident`
+}
+
+function flat(what: string, seen: readonly Memory[]): Finding {
+  const row = (of: (memory: Memory) => string): string => seen.map(of).join(' → ')
+  const held = row((memory) => memory.held.toFixed(1))
+  const resident = row((memory) => memory.resident.toFixed(0))
+  const growth = (seen.at(-1)?.held ?? Number.NaN) - (seen[0]?.held ?? Number.NaN)
+  return judge(what, growth, FLAT_MIB, 'MiB', `${held} MiB held; ${resident} MiB resident`)
 }
 
 async function calls(served: Served, maxCalls: number): Promise<void> {
