@@ -5,10 +5,11 @@
  */
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ComityError } from '../core/words/errors.ts'
 import { hostInUrl } from './served-hosts.ts'
+import { nodeHttp } from './shared/node-http.ts'
 
 /** What listens. */
 export interface Listening {
@@ -35,7 +36,7 @@ export async function listen(
   try {
     let taken = port
     for (const address of await addressesOf(host)) {
-      const server = createServer(OPTIONS, handle)
+      const server = nodeHttp().createServer(OPTIONS, handle)
       server.listen({ host: address, port: taken })
       // The first address is the one that was asked for; another that this machine does not have is no fault.
       const bound = await once(server, 'listening').catch((fault: unknown) => {

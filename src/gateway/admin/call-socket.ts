@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { ComityError, type ComityErrorCode, OwnerGone } from './errors.ts'
+import { nodeHttp } from '../shared/node-http.ts'
 import { RUN_HEADER, type SocketOwner } from './serve-socket.ts'
 import { type Live, type LiveEvent, type Operator, VERBS, type Verb } from './operator.ts'
 
@@ -38,7 +39,7 @@ export function createSocketOperator(path: string, otherwise?: () => Promise<Ope
 export async function ownerAt(path: string): Promise<SocketOwner | undefined> {
   // Mostly nobody: a start does not load HTTP to learn that.
   if (!existsSync(path)) return undefined
-  const { request } = await import('node:http')
+  const { request } = nodeHttp()
   return new Promise((resolve, reject) => {
     const probe = request(
       { socketPath: path, method: 'GET', path: '/', timeout: PROBE_MS },
@@ -73,7 +74,7 @@ async function readOwner(response: IncomingMessage): Promise<SocketOwner> {
 const PROBE_MS = 5_000
 
 async function ask(path: string, verb: Verb, input: unknown, live: Live): Promise<unknown> {
-  const { request } = await import('node:http')
+  const { request } = nodeHttp()
   const body = Buffer.from(JSON.stringify(input))
   const run = randomUUID()
   // Called off, not hung up on: the run still says what is confirmed and what is not.
@@ -91,7 +92,7 @@ async function ask(path: string, verb: Verb, input: unknown, live: Live): Promis
 }
 
 async function post(path: string, verb: Verb, run: string, body: Buffer): Promise<IncomingMessage> {
-  const { request } = await import('node:http')
+  const { request } = nodeHttp()
   const headers = {
     'content-type': 'application/json',
     'content-length': body.length,

@@ -10,6 +10,7 @@ import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ComityError } from '../../core/words/errors.ts'
 import { parseExact } from '../../core/words/exact-json.ts'
+import { nodeHttp } from '../shared/node-http.ts'
 import type { PipeDesk } from '../shared/pipe-desk.ts'
 import { PIPE_PATH } from '../shared/wire.ts'
 import { type Live, type Operator, type OwnerKind, VERBS, type Verb } from './operator.ts'
@@ -55,8 +56,7 @@ export async function serveSocket(
 ): Promise<ControlSocket> {
   const { path, userId } = at
   const { owner, operator, pipes, onFault } = parts
-  // The servers start meanwhile: they take longer.
-  const { createServer } = await import('node:http')
+  const { createServer } = nodeHttp()
   prepareSocketFolder(dirname(path), userId)
   rmSync(path, { force: true })
   const runs = new Map<string, AbortController>()
