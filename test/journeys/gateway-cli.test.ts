@@ -229,7 +229,8 @@ describe('a configuration with mistakes', () => {
 
   test('what this version does not do is refused in these words, anywhere it stands', async () => {
     const other = createHome({
-      mcpServers: { a: { command: 'x', sandbox: {} }, b: { url: 'http://127.0.0.1:1', auth: {} } },
+      mcpServers: { a: { command: 'x', sandbox: {} } },
+      agents: { b: { card: 'http://127.0.0.1:1', auth: {} } },
       keys: {},
     })
     const { code, stderr } = await comity(other, 'ls')
