@@ -24,6 +24,7 @@ import { abortable } from './abortable.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from '../wire/deadlines.ts'
+import type { Credentials } from './credentials.ts'
 import { createEra, type Era } from './era.ts'
 import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
@@ -60,7 +61,11 @@ export interface McpPeerConfig {
   readonly server:
     | ({ readonly transport: 'stdio' } & ServerCommand)
     /** Of any revision: a server of 2024-11-05, which has a transport of its own, is found out about. */
-    | ({ readonly transport: 'http' } & HttpEndpoint)
+    | ({
+        readonly transport: 'http'
+        /** What its messages bear, beside the configured headers. */
+        readonly credentials?: Credentials
+      } & HttpEndpoint)
 }
 
 export interface McpPeerDeps {
@@ -153,7 +158,7 @@ class ServerPeer implements McpPeer {
     this.#clientInfo = encodeJson(deps.clientInfo)
     this.#may = mayAsk(config.capabilities ?? {})
     const { mostOwn: most = DEFAULT_MOST_OWN, idleMs = DEFAULT_IDLE_MS } = options
-    const make = (shared: boolean): Instance => createInstance(this.#instanceDeps(shared))
+    const make = (principal?: string): Instance => createInstance(this.#instanceDeps(principal))
     this.#instances = createInstances(this.name, make, { most, idleMs })
   }
 
@@ -241,13 +246,13 @@ class ServerPeer implements McpPeer {
     return this.#instances.all().flatMap(({ connection }) => connection.current() ?? [])
   }
 
-  /** @param shared whether its lists are those that the peer shows. */
-  #instanceDeps(shared: boolean): InstanceDeps {
+  /** @param principal whose it is; left out: the shared one, whose lists are those that the peer shows. */
+  #instanceDeps(principal: string | undefined): InstanceDeps {
     const { revision, capabilities = {} } = this.#config
     const { probeMs, startMs } = this.#options
     return {
       peer: this.name,
-      openLink: (listener, onStray) => this.#openLink(listener, onStray),
+      openLink: (listener, onStray) => this.#openLink(listener, onStray, principal),
       connect: {
         clientInfo: this.#clientInfo,
         era: this.#era,
@@ -259,21 +264,28 @@ class ServerPeer implements McpPeer {
       lock: capabilities,
       offer: this.#options,
       list: (connected) => this.#list(connected),
-      onChanged: () => shared && this.#changed(),
+      onChanged: () => principal === undefined && this.#changed(),
       onDifferent: () => this.#tellChanged(),
       // Nothing else is of use to anybody here: what is not relayed is counted.
       onMessage: () => void (this.#droppedEvents += 1),
     }
   }
 
-  async #openLink(listener: LinkListener, onStray: AnswerRequest): Promise<Link> {
+  async #openLink(
+    listener: LinkListener,
+    onStray: AnswerRequest,
+    principal: string | undefined,
+  ): Promise<Link> {
     const { server } = this.#config
     const { maxBytes } = this.#options
     const options: LinkOptions = { onStray, ...(maxBytes === undefined ? {} : { maxBytes }) }
     if (server.transport === 'http') {
       // Whoever has only servers of their own loads nothing of HTTP.
       const { createAnyHttpLink } = await import('./any-http.ts')
-      return createAnyHttpLink(server, listener, options)
+      const whose = principal === undefined ? {} : { principal }
+      const { credentials } = server
+      const bears = credentials === undefined ? {} : { credentials, ...whose }
+      return createAnyHttpLink(server, listener, { ...options, ...bears })
     }
     const start = (): Promise<ServerProcess> => {
       if (this.#closed) throw new LinkFailure('unreachable', false, 'it was closed')
@@ -337,9 +349,10 @@ class ServerPeer implements McpPeer {
     }
   }
 
-  #judge(error: unknown, { act, stop, wasSent }: PeerCall): Outcome {
+  #judge(error: unknown, { act, exchange, stop, wasSent }: PeerCall): Outcome {
     if (error instanceof LinkFailure) {
-      return judgeFailure(error, { peer: this.name, act }, stop.reason(), stop.limit())
+      const { can } = exchange
+      return judgeFailure(error, { peer: this.name, act, can }, stop.reason(), stop.limit())
     }
     if (!(error instanceof JsonFault)) throw error
     // The one that wrote what cannot be read is the caller until bytes left, and the server from then on.
@@ -371,7 +384,14 @@ class ServerPeer implements McpPeer {
     const { connection } = this.#instances.shared
     const current = connection.current()
     if (current !== undefined) return current.facts.era === 'modern'
-    return abortable(connection.get(), stop).then(({ facts }) => facts.era === 'modern')
+    return abortable(connection.get(), stop).then(
+      ({ facts }) => facts.era === 'modern',
+      (error: unknown) => {
+        // Whoever is logged in needs nobody else to be.
+        if (error instanceof LinkFailure && error.reason === 'unauthorized') return false
+        throw error
+      },
+    )
   }
 
   #send({ connection, offer }: Instance, call: PeerCall): Promise<Outcome> {

@@ -111,7 +111,7 @@ class KeptConnection<C extends Connected> implements Connection<C> {
       connected = await this.#options.connect(this.#signal())
     } catch (error) {
       const failure = asFailure(error)
-      this.#fail(failure.message)
+      this.#fail(failure)
       throw failure
     }
     const again = this.#before
@@ -133,12 +133,15 @@ class KeptConnection<C extends Connected> implements Connection<C> {
     this.#current = undefined
     if (this.#options.monotonic() - since >= HEALTHY_MS) this.#failures = 0
     const printed = connected.link.complaints().slice(-1000)
-    this.#fail(printed === '' ? ended.message : `${ended.message}; it printed: ${printed}`)
+    const what = printed === '' ? ended.message : `${ended.message}; it printed: ${printed}`
+    this.#fail(new LinkFailure(ended.reason, ended.sent, what))
     void connected.link.close().catch(() => {})
   }
 
-  #fail(problem: string): void {
-    this.#problem = problem
+  #fail({ message, reason }: LinkFailure): void {
+    this.#problem = message
+    // Somebody may log in at any moment, here or in another process.
+    if (reason === 'unauthorized') this.#failures = 0
     this.#failures += 1
     const pause =
       this.#failures < 2
@@ -162,7 +165,9 @@ class KeptConnection<C extends Connected> implements Connection<C> {
 /** Whatever broke while connecting, no call was sent: the caller may be sure of that. */
 function asFailure(error: unknown): LinkFailure {
   const message = error instanceof Error ? error.message : String(error)
-  const refusedUs = error instanceof LinkFailure && error.reason === 'unauthorized'
-  const reason = refusedUs ? 'unauthorized' : 'unreachable'
-  return new LinkFailure(reason, false, message, { cause: error })
+  const refused =
+    error instanceof LinkFailure && error.reason === 'unauthorized' ? error : undefined
+  const { reason = 'unreachable', status, loginUrl } = refused ?? {}
+  const said = status === undefined ? {} : { status }
+  return new LinkFailure(reason, false, message, { cause: error, loginUrl, ...said })
 }

@@ -6,20 +6,18 @@
  *
  * @source MCP 2026-07-28 and 2025-11-25, transports, Streamable HTTP.
  */
-import type { Dispatcher } from 'undici'
 import type { Place } from '../wire/in-flight.ts'
 import { parseMessage, type RpcError, type RpcMessage, type RpcResult } from '../wire/json-rpc.ts'
 import { readPlainResult } from '../wire/plain-result.ts'
+import { openOn, postOn, type Way } from './bearing.ts'
 import { ONCE } from './cancel.ts'
-import {
-  openExchange,
-  post,
-  type ExchangeOwner,
-  type FlatHeaders,
-  type Post,
-  type PostAnswer,
-  type Reading,
-  type StreamMark,
+import type {
+  ExchangeOwner,
+  FlatHeaders,
+  Post,
+  PostAnswer,
+  Reading,
+  StreamMark,
 } from './http-exchange.ts'
 import type { Inbox, OpenRequest } from './http-inbox.ts'
 import { splitBatch } from './http-status.ts'
@@ -29,7 +27,7 @@ import { isBreak, resumeStream, type Marks } from './resume-stream.ts'
 
 /** What a request needs of its link. */
 export interface RequestLink {
-  readonly dispatcher: Dispatcher
+  readonly way: Way
   readonly inbox: Inbox
   readonly reading: Reading
   path(): string
@@ -203,9 +201,10 @@ class HttpRequest implements OpenRequest, Open, ExchangeOwner {
 
   #post(headers: FlatHeaders): void {
     const link = this.#link
-    const sent = { path: link.path(), headers, body: this.#body }
+    const { caller } = this.request
+    const sent = { path: link.path(), headers, body: this.#body, principal: caller?.principal }
     this.#isComplete = false
-    const exchange = openExchange(link.dispatcher, sent, link.reading, this)
+    const exchange = openOn(link.way, sent, link.reading, this)
     this.#exchange = exchange
     // It may have been canceled while it was told that it leaves.
     if (this.#failure !== undefined) this.#drop(exchange, this.#failure)
@@ -263,13 +262,14 @@ class HttpRequest implements OpenRequest, Open, ExchangeOwner {
   }
 
   async #goOn(lastEventId: string): Promise<RpcResult | RpcError | PostAnswer> {
-    const { dispatcher, reading, path, streamHeaders, heard } = this.#link
-    const exchange = post(dispatcher, {
+    const { way, reading, path, streamHeaders, heard } = this.#link
+    const exchange = postOn(way, {
       ...reading,
       path: path(),
       method: 'GET',
       headers: streamHeaders(lastEventId),
       body: NO_BYTES,
+      principal: this.request.caller?.principal,
       onMark: (mark) => this.onMark(mark),
       onEvent: (data, name) => this.onEvent(data, name),
     })

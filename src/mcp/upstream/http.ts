@@ -8,11 +8,14 @@
  * @source MCP 2026-07-28 and 2025-11-25, transports, Streamable HTTP; RFC 9110, 15.
  */
 import { Pool, type Dispatcher } from 'undici'
+import { LOCAL } from '../../core/words/principal.ts'
 import { encodeNotification, type RpcError, type RpcResult } from '../wire/json-rpc.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortSignalOf, type CancelSignal } from './cancel.ts'
 import { openGetStream, type GetStream } from './get-stream.ts'
-import { post, type Post, type PostAnswer } from './http-exchange.ts'
+import { postOn, type Way } from './bearing.ts'
+import type { Credentials } from './credentials.ts'
+import type { Post, PostAnswer } from './http-exchange.ts'
 import {
   configuredHeaders,
   messageHeaders,
@@ -38,6 +41,9 @@ import { createReadShare } from './read-share.ts'
 export interface HttpOptions extends LinkOptions {
   /** Default: a pool of our own to the origin. */
   readonly dispatcher?: Dispatcher
+  /** What its messages bear, and whose what belongs to no call bears. Left out: nothing, and the local principal's. */
+  readonly credentials?: Credentials
+  readonly principal?: string
   /** A session that was not used for so long is asked whether it still is one before a call goes out on it, milliseconds. Default 30000. */
   readonly doubtAfterMs?: number
   /** How long a server of 2024-11-05 may take to take a message that is no request, milliseconds. Default 30000. */
@@ -66,7 +72,7 @@ class HttpLink implements Link {
   readonly ended: Promise<LinkFailure>
   readonly #origin: string
   readonly #headers: RequestHeaders
-  readonly #dispatcher: Dispatcher
+  readonly #way: Way
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
   readonly #doubtAfterMs: number
@@ -93,7 +99,7 @@ class HttpLink implements Link {
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
     this.#doubtAfterMs = options.doubtAfterMs ?? DEFAULT_DOUBT_AFTER_MS
     this.#ownsDispatcher = options.dispatcher === undefined
-    this.#dispatcher = options.dispatcher ?? createPool(url.origin)
+    this.#way = wayOf(url.origin, options)
     this.#inbox = createInbox({
       listener,
       incoming: this.#incoming,
@@ -122,7 +128,7 @@ class HttpLink implements Link {
     if (!expected && this.#session === undefined) return
     this.#stream ??= openGetStream({
       open: ({ lastEventId, onHead, onMark }) =>
-        post(this.#dispatcher, {
+        postOn(this.#way, {
           path: this.#path,
           method: 'GET',
           headers: streamHeaders(this.#headers.inForce, lastEventId),
@@ -172,8 +178,8 @@ class HttpLink implements Link {
     this.#finish(new LinkFailure('broken', false, 'the connection was closed'))
     if (!this.#ownsDispatcher) return
     // Calls that are under way may be answered though their session is not known any more.
-    if (this.#over?.sessionLost === true) await this.#dispatcher.close()
-    else await this.#dispatcher.destroy()
+    if (this.#over?.sessionLost === true) await this.#way.dispatcher.close()
+    else await this.#way.dispatcher.destroy()
   }
 
   /** Why nothing is sent. */
@@ -189,7 +195,7 @@ class HttpLink implements Link {
 
   #forRequests(): RequestLink {
     return {
-      dispatcher: this.#dispatcher,
+      way: this.#way,
       inbox: this.#inbox,
       reading: { maxBytes: this.#maxBytes, share: this.#share },
       path: () => this.#path,
@@ -275,7 +281,7 @@ class HttpLink implements Link {
   }
 
   async #send(body: Uint8Array, method: 'POST' | 'DELETE' = 'POST'): Promise<PostAnswer> {
-    const sending = post(this.#dispatcher, {
+    const sending = postOn(this.#way, {
       path: this.#path,
       headers: messageHeaders(this.#headers.inForce),
       body,
@@ -318,6 +324,12 @@ class HttpLink implements Link {
     this.#incoming.end()
     this.#end(failure)
   }
+}
+
+/** How a link to this origin sends. */
+export function wayOf(origin: string, options: HttpOptions): Way {
+  const { dispatcher = createPool(origin), credentials, principal = LOCAL.id } = options
+  return { dispatcher, origin, credentials, principal }
 }
 
 /** A pool to one origin in which nothing is given up by time. */

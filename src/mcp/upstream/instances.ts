@@ -31,13 +31,13 @@ interface Own {
   timer: NodeJS.Timeout | undefined
 }
 
-/** @param make makes one; starts nothing yet. */
+/** @param make makes one, the principal's own or the shared one; starts nothing yet. */
 export function createInstances(
   peer: string,
-  make: (shared: boolean) => Instance,
+  make: (principal?: string) => Instance,
   { most, idleMs }: InstancesOptions,
 ): Instances {
-  const shared = make(true)
+  const shared = make()
   /** The one used last comes last. */
   const own = new Map<string, Own>()
   const ending = new Set<Promise<void>>()
@@ -71,7 +71,7 @@ export function createInstances(
       let one = own.get(principal)
       if (one === undefined) {
         makeRoom()
-        one = { instance: make(false), calls: 0, timer: undefined }
+        one = { instance: make(principal), calls: 0, timer: undefined }
       }
       const taken = one
       if (newest !== principal) {

@@ -138,6 +138,8 @@ export class LinkFailure extends Error {
   readonly status: number | undefined
   /** The server said that it does not know the session: a new one may be served. It may have run all the same. */
   readonly sessionLost: boolean
+  /** Where a person can log in, for callers that can open an address; good once. */
+  readonly loginUrl: string | undefined
 
   constructor(
     reason: LinkFailureReason,
@@ -146,6 +148,7 @@ export class LinkFailure extends Error {
     options: {
       readonly status?: number
       readonly sessionLost?: boolean
+      readonly loginUrl?: string | undefined
       readonly cause?: unknown
     } = {},
   ) {
@@ -154,6 +157,7 @@ export class LinkFailure extends Error {
     this.sent = sent
     this.status = options.status
     this.sessionLost = options.sessionLost === true
+    this.loginUrl = options.loginUrl
   }
 }
 

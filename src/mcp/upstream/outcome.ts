@@ -8,8 +8,9 @@
  * - an answer to an act that cannot be read says nothing of what the act did: `unknown`; of what only
  *   reads it is `failed` and counts as having run.
  */
+import { randomUUID } from 'node:crypto'
 import { isObject } from '../../core/words/is-object.ts'
-import { refused, type Outcome } from '../../core/words/outcome.ts'
+import { type Failed, refused, type Outcome } from '../../core/words/outcome.ts'
 import type { CallerCan, Question } from '../../core/words/question.ts'
 import type { StopReason } from '../../core/ports/upstream.ts'
 import { readResultHead } from '../wire/codec.ts'
@@ -17,9 +18,9 @@ import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
 import { mcpNative } from '../wire/native.ts'
 import { PlainResult } from '../wire/plain-result.ts'
-import { LEGACY_ERRORS } from '../wire/rev-2025-11-25.ts'
+import { LEGACY_ERRORS, LEGACY_REVISION } from '../wire/rev-2025-11-25.ts'
 import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
+import { encodeJson, findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
 import type { PeerFacts } from './facts.ts'
@@ -92,7 +93,7 @@ export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome
  */
 export function judgeFailure(
   failure: LinkFailure,
-  { peer, act }: Pick<Asked, 'peer' | 'act'>,
+  { peer, act, can }: Pick<Asked, 'peer' | 'act' | 'can'>,
   stopped: StopReason | undefined,
   limit?: string,
 ): Outcome {
@@ -102,7 +103,7 @@ export function judgeFailure(
     case 'unreachable':
       return refused('transport', 'peer_unreachable', detail)
     case 'unauthorized':
-      return refused('peer', 'credentials_missing', detail)
+      return askForLogin(failure, refused('peer', 'credentials_missing', detail), can)
     case 'refused':
       return refused('transport', 'peer_error', detail)
     case 'congested':
@@ -125,6 +126,22 @@ export function judgeFailure(
     case 'aborted':
       return judgeStop(peer, sent, stopped, limit)
   }
+}
+
+/** For callers that can open an address: as servers of 2025-11-25 ask for one, which every door can pass on. */
+function askForLogin(
+  { loginUrl: url, message }: LinkFailure,
+  login: Failed,
+  can: CallerCan,
+): Failed {
+  if (url === undefined || !can.url) return login
+  const elicitation = { mode: 'url', elicitationId: `login-${randomUUID()}`, url, message }
+  const error = {
+    code: LEGACY_ERRORS.urlElicitationRequired,
+    message,
+    data: { elicitations: [elicitation] },
+  }
+  return { ...login, native: mcpNative(encodeJson(error), LEGACY_REVISION) }
 }
 
 function judgeStop(

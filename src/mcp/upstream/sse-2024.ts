@@ -7,7 +7,6 @@
  *
  * @source MCP 2024-11-05, transports, HTTP with SSE.
  */
-import type { Dispatcher } from 'undici'
 import {
   encodeNotification,
   parseMessage,
@@ -16,8 +15,9 @@ import {
 } from '../wire/json-rpc.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { ONCE, type CancelSignal } from './cancel.ts'
-import { createPool, type HttpOptions } from './http.ts'
-import { post, type FlatHeaders, type Post, type PostAnswer } from './http-exchange.ts'
+import { wayOf, type HttpOptions } from './http.ts'
+import { postOn, type Way } from './bearing.ts'
+import type { FlatHeaders, Post, PostAnswer } from './http-exchange.ts'
 import { configuredHeaders, flatHeaders, type HttpEndpoint } from './http-headers.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
 import {
@@ -59,7 +59,7 @@ class OldHttpLink implements SseLink {
   readonly #url: URL
   readonly #configured: Readonly<Record<string, string>>
   readonly #messageHeaders: FlatHeaders
-  readonly #dispatcher: Dispatcher
+  readonly #way: Way
   readonly #ownsDispatcher: boolean
   readonly #maxBytes: number
   readonly #takeMs: number
@@ -84,7 +84,7 @@ class OldHttpLink implements SseLink {
     this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
     this.#takeMs = options.takeMs ?? DEFAULT_TAKE_MS
     this.#ownsDispatcher = options.dispatcher === undefined
-    this.#dispatcher = options.dispatcher ?? createPool(this.#url.origin)
+    this.#way = wayOf(this.#url.origin, options)
     this.#inbox = createInbox({
       listener,
       incoming: this.#incoming,
@@ -135,10 +135,14 @@ class OldHttpLink implements SseLink {
     request.signal.addEventListener('abort', abort, ONCE)
     // Servers are known that end the POST of a request only when its answer is on the stream: the
     // caller's patience is its only limit.
-    const sending = this.#send(messageOf(request), () => {
-      sent = true
-      request.onSend?.()
-    })
+    const sending = this.#send(
+      messageOf(request),
+      () => {
+        if (!sent) request.onSend?.()
+        sent = true
+      },
+      request.caller?.principal,
+    )
     try {
       const refused = sending.answer.then((answer) => this.#readPosted(answer, open))
       return await Promise.race([open.answered, refused.then(() => open.answered)])
@@ -166,13 +170,13 @@ class OldHttpLink implements SseLink {
 
   async close(): Promise<void> {
     this.#finish(new LinkFailure('broken', true, 'the connection was closed'))
-    if (this.#ownsDispatcher) await this.#dispatcher.destroy()
+    if (this.#ownsDispatcher) await this.#way.dispatcher.destroy()
   }
 
   /** Resolves once the endpoint is known; the stream goes on. */
   #connect(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const stream = post(this.#dispatcher, {
+      const stream = postOn(this.#way, {
         path: this.#url.pathname + this.#url.search,
         method: 'GET',
         headers: flatHeaders({ ...this.#configured, accept: 'text/event-stream' }),
@@ -216,8 +220,9 @@ class OldHttpLink implements SseLink {
     return target.origin === this.#url.origin && path.length <= MAX_TARGET ? path : undefined
   }
 
-  #send(body: Uint8Array, onSend?: () => void): Post {
-    return post(this.#dispatcher, {
+  #send(body: Uint8Array, onSend?: () => void, principal?: string): Post {
+    return postOn(this.#way, {
+      principal,
       path: this.#target ?? this.#url.pathname,
       headers: this.#messageHeaders,
       body,
@@ -284,6 +289,6 @@ function elsewhere(): LinkFailure {
   return new LinkFailure('unreadable', false, what)
 }
 
-function statusOf({ status }: LinkFailure): { readonly status?: number } {
-  return status === undefined ? {} : { status }
+function statusOf({ status, loginUrl }: LinkFailure) {
+  return status === undefined ? {} : { status, loginUrl }
 }
