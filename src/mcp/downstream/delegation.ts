@@ -31,7 +31,7 @@ export async function delegateTool(
     ...createCall(door, visit, route, 'delegate', args),
     ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
   }
-  const opened = openExchange(visit, call.deadlineAt, door.clock.now(), door.deadlines)
+  const opened = openExchange(visit, call.deadlineAt - door.clock.now(), door.deadlines)
   const begun = await delegation.delegate(call, opened.exchange).catch((fault: unknown) => {
     opened.close()
     throw fault

@@ -30,14 +30,9 @@ export interface OpenExchange {
   close(): void
 }
 
-/** @param deadlineAt epoch milliseconds; @param now the same clock; @param deadlines those of the door. */
-export function openExchange(
-  visit: Visit,
-  deadlineAt: number,
-  now: number,
-  deadlines: Deadlines,
-): OpenExchange {
-  return new VisitExchange(visit, Math.max(0, deadlineAt - now), deadlines)
+/** @param leftMs until its deadline. @param deadlines those of the door. */
+export function openExchange(visit: Visit, leftMs: number, deadlines: Deadlines): OpenExchange {
+  return new VisitExchange(visit, Math.max(0, leftMs), deadlines)
 }
 
 /** Both halves in one object, since there is one for every call. */

@@ -48,20 +48,49 @@ const SINGLE = new Map(
  * @param raw names and values in turn, as `request.rawHeaders` has them.
  */
 export function refuseRepeats(raw: readonly string[]): HttpRefusal | undefined {
+  if (raw.length > MANY_HEADERS * 2) return refuseRepeatsOfMany(raw)
+  for (let index = 2; index < raw.length; index += 2) {
+    const name = raw[index]!
+    for (let before = 0; before < index; before += 2) {
+      const other = raw[before]!
+      // Names of one length are few, and hardly two of them begin alike.
+      if (other.length !== name.length || !beginsAlike(other, name)) continue
+      if (other.toLowerCase() === name.toLowerCase() && isSingle(name.toLowerCase()))
+        return refuseRepeat(name)
+    }
+  }
+  return undefined
+}
+
+/** So many names are compared with each other; a set finds repeated ones among more. */
+const MANY_HEADERS = 24
+
+function refuseRepeatsOfMany(raw: readonly string[]): HttpRefusal | undefined {
   const seen = new Set<string>()
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
     const key = name.toLowerCase()
-    if (!SINGLE.has(key) && !key.startsWith('mcp-param-')) continue
-    if (seen.has(key)) {
-      return {
-        status: 400,
-        message: `the header ${SINGLE.get(key) ?? name} came more than once: send it once`,
-      }
-    }
+    if (!isSingle(key)) continue
+    if (seen.has(key)) return refuseRepeat(name)
     seen.add(key)
   }
   return undefined
+}
+
+/** Letters differ in one bit by their case; what else does is told apart by whoever looks closer. */
+function beginsAlike(one: string, other: string): boolean {
+  return ((one.charCodeAt(0) ^ other.charCodeAt(0)) & ~0x20) === 0
+}
+
+function isSingle(key: string): boolean {
+  return SINGLE.has(key) || key.startsWith('mcp-param-')
+}
+
+function refuseRepeat(name: string): HttpRefusal {
+  return {
+    status: 400,
+    message: `the header ${SINGLE.get(name.toLowerCase()) ?? name} came more than once: send it once`,
+  }
 }
 
 /**
@@ -74,7 +103,7 @@ export function refuseOrigin(
   allowed: readonly string[],
   target = '/',
 ): HttpRefusal | undefined {
-  const host = hostOf(`http://${headers.host ?? ''}`)
+  const host = hostOfHeader(headers.host ?? '')
   if (host === undefined || !allowed.includes(host)) {
     return { status: 403, message: 'the Host header names none of the hosts served here' }
   }
@@ -98,12 +127,14 @@ const MAX_KEY = 400
 
 /** Judges Content-Type and Accept of a POST. */
 export function refuseMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | undefined {
-  const { accept } = headers
-  const key = `${headers['content-type']}\n${headers['content-encoding']}\n${accept}`
-  if (goodTypes.has(key)) return undefined
+  const { accept, 'content-type': type, 'content-encoding': encoding } = headers
+  for (const good of goodTypes)
+    if (good.type === type && good.accept === accept && good.encoding === encoding) return undefined
   const refused = judgeMediaTypes(headers)
-  if (refused === undefined) goodTypes.set(key, true)
-  return refused
+  if (refused !== undefined || `${type}${accept}`.length > MAX_KEY) return refused
+  goodTypes[nextGood] = { type, accept, encoding }
+  nextGood = (nextGood + 1) % MAX_GOOD
+  return undefined
 }
 
 function judgeMediaTypes(headers: IncomingHttpHeaders): HttpRefusal | undefined {
@@ -143,32 +174,33 @@ function mediaRange(text: string): string {
 }
 
 /** Headers that were found good, for callers send the same ones with each request. */
-const goodTypes = createMemory<true>()
-const hosts = createMemory<string>()
+const goodTypes: {
+  readonly type: string | undefined
+  readonly accept: string | undefined
+  readonly encoding: string | undefined
+}[] = []
+const MAX_GOOD = 8
+let nextGood = 0
+/** Hosts that were read. What is long is read each time, and when there are too many all are forgotten. */
+const hosts = new Map<string, string>()
 
-/** Remembers a little: what is long is judged each time, and when there is too much all of it is forgotten. */
-function createMemory<T>(): {
-  has(key: string): boolean
-  get(key: string): T | undefined
-  set(key: string, value: T): void
-} {
-  const known = new Map<string, T>()
-  return {
-    has: (key) => known.has(key),
-    get: (key) => known.get(key),
-    set(key, value) {
-      if (key.length > MAX_KEY) return
-      if (known.size >= MAX_KEPT) known.clear()
-      known.set(key, value)
-    },
-  }
+/** The last one that was asked for: callers of one door mostly name it alike. */
+let lateHost: { readonly header: string; readonly host: string | undefined } | undefined
+
+function hostOfHeader(header: string): string | undefined {
+  if (lateHost?.header === header) return lateHost.host
+  const host = hostOf(`http://${header}`)
+  if (header.length <= MAX_KEY) lateHost = { header, host }
+  return host
 }
 
 function hostOf(url: string): string | undefined {
   const known = hosts.get(url)
   if (known !== undefined) return known
   const host = parseHost(url)
-  if (host !== undefined) hosts.set(url, host)
+  if (host === undefined || url.length > MAX_KEY) return host
+  if (hosts.size >= MAX_KEPT) hosts.clear()
+  hosts.set(url, host)
   return host
 }
 

@@ -15,10 +15,11 @@ import {
 const MAX_LINKS = 1000
 const MAX_URI = 8192
 const MARK = Buffer.from('"uri"')
+const NONE: readonly string[] = []
 
 /** URIs of `resource_link` and embedded `resource` blocks in a tool's or prompt's result; empty when there are none. */
 export function linkedUris(result: Uint8Array): readonly string[] {
-  if (Buffer.from(result.buffer, result.byteOffset, result.byteLength).indexOf(MARK) < 0) return []
+  if (Buffer.prototype.indexOf.call(result, MARK) < 0) return NONE
   const members = membersOf(result)
   const blocks = [
     ...itemsOf(result, findMember(members, 'content')),

@@ -8,7 +8,8 @@
  */
 import type { Principal } from '../../core/words/principal.ts'
 import { checkMirrorHeaders, decodeHeaderValue, type HeaderBag } from '../wire/headers.ts'
-import { encodeError, encodeResult, type RpcId, type RpcRequest } from '../wire/json-rpc.ts'
+import type { Change, ChangedObject } from '../wire/changed-object.ts'
+import { encodeChangedResult, encodeError, type RpcId, type RpcRequest } from '../wire/json-rpc.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import {
   CACHEABLE_METHODS,
@@ -22,14 +23,12 @@ import {
 import {
   encodeJson,
   findMember,
-  memberEdits,
   readString,
   readValue,
   scanObject,
-  setMembers,
   sliceOf,
-  type Changes,
   type Member,
+  type Span,
 } from '../wire/spans.ts'
 import {
   badParams,
@@ -66,7 +65,13 @@ export async function answerModern(
   request: RpcRequest,
   arrival: Arrival,
 ): Promise<Reply> {
-  const made = await answer(door, request, arrival)
+  let made: Answer
+  try {
+    const begun = begin(door, request, arrival)
+    made = begun instanceof Promise ? await begun : begun
+  } catch (fault) {
+    made = answerFault(door, fault)
+  }
   try {
     return encodeModern(door, request, made)
   } catch (fault) {
@@ -76,25 +81,24 @@ export async function answerModern(
   }
 }
 
-async function answer(door: Door, request: RpcRequest, arrival: Arrival): Promise<Answer> {
-  try {
-    const visit = openVisit(request, arrival)
-    if ('kind' in visit) return visit
-    const serve = findModernMethod(door, request.method)
-    if (serve === undefined) return unknownMethod(request.method)
-    return await serve(door, visit)
-  } catch (fault) {
-    if (fault instanceof JsonFault) return badParams(`params: ${fault.message}`)
-    door.report(fault)
-    return faultAnswer(fault)
-  }
+function begin(door: Door, request: RpcRequest, arrival: Arrival): Answer | Promise<Answer> {
+  const visit = openVisit(request, arrival)
+  if ('kind' in visit) return visit
+  const serve = findModernMethod(door, request.method)
+  return serve === undefined ? unknownMethod(request.method) : serve(door, visit)
+}
+
+function answerFault(door: Door, fault: unknown): Answer {
+  if (fault instanceof JsonFault) return badParams(`params: ${fault.message}`)
+  door.report(fault)
+  return faultAnswer(fault)
 }
 
 function openVisit(request: RpcRequest, arrival: Arrival): Visit | Answer {
   const params =
     request.params === undefined ? encodeJson({}) : sliceOf(request.bytes, request.params)
-  const members = scanObject(params, undefined, { validated: true })
-  const meta = readRequestMeta(params, members)
+  const members = request.paramsMembers ?? scanObject(params, undefined, VALIDATED)
+  const meta = readRequestMeta(params, members, request.metaMembers)
   const version = meta?.protocolVersion
   if (meta === undefined || version === undefined) {
     return missingMeta(MODERN_META.protocolVersion, 'a string')
@@ -109,7 +113,7 @@ function openVisit(request: RpcRequest, arrival: Arrival): Visit | Answer {
     members,
     meta,
     can: readCallerCan(meta.clientCapabilities),
-    ...(arrival.headers === undefined ? {} : { headers: arrival.headers }),
+    headers: arrival.headers,
     caller: arrival.caller,
   }
   return refuseVisit(visit, meta, version) ?? visit
@@ -135,7 +139,7 @@ function refuseVisit(visit: Visit, meta: RequestMeta, version: string): Answer |
     const mismatch = checkMirrorHeaders(headers, {
       protocolVersion: version,
       method: request.method,
-      ...(name === undefined ? {} : { name }),
+      name,
     })
     if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
   }
@@ -146,7 +150,7 @@ function refuseVisit(visit: Visit, meta: RequestMeta, version: string): Answer |
 }
 
 function versionHeader(headers: HeaderBag): string | undefined {
-  const raw = headers[MCP_HEADERS.protocolVersion.toLowerCase()]
+  const raw = headers[VERSION]
   return typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
 }
 
@@ -177,44 +181,57 @@ function unknownMethod(method: string): Answer {
   return ourError(RPC_ERRORS.methodNotFound, `method not found: ${method.slice(0, 128)}${versions}`)
 }
 
-/** Puts on what modern answers carry: one look at the top level, one splice, every other byte as it came. */
+/** Puts on what modern answers carry: one look at the top level, one copy, every other byte as it came. */
 function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   if (made.kind === 'error') return errorReply(request.id, made)
   const kept = keptReply(door, request.id, made)
   if (kept !== undefined) return kept
   const { bytes } = made
-  const members = made.members ?? scanObject(bytes, undefined, { validated: true })
-  const wanted = made.resultType ?? 'complete'
-  const { method } = request
-  const cacheable =
-    (CACHEABLE_METHODS.has(method) || CACHEABLE_SKILLS.has(method)) && wanted === 'complete'
-  const changes: Changes = {
-    // A peer's own word stays where it is; another one cannot be what it claims.
-    ...(stringOf(bytes, members, 'resultType') === wanted
-      ? {}
-      : { resultType: wanted === 'complete' ? COMPLETE : encodeJson(wanted) }),
-    // Filtered by principal: never public, whatever the peer allowed.
-    ...(cacheable
-      ? {
-          ttlMs: encodeJson(made.ttlMs ?? ttlOf(made, members)),
-          cacheScope: PRIVATE,
-        }
-      : {}),
-    _meta: withServerInfo(door, bytes, members),
-  }
-  const object = { start: bytes.indexOf(0x7b), end: bytes.length }
-  const edits = memberEdits(members, object, changes)
-  return { status: 200, body: encodeResult(request.id, bytes, edits) }
+  const members = made.members ?? scanObject(bytes, undefined, VALIDATED)
+  const span = { start: 0, end: bytes.length }
+  const object: ChangedObject = { span, members, changes: changesOf(door, request, made, members) }
+  return { status: 200, body: encodeChangedResult(request.id, bytes, object) }
 }
 
-const COMPLETE = encodeJson('complete')
-const PRIVATE = encodeJson('private')
-const NO_META = encodeJson({})
+function changesOf(
+  door: Door,
+  { method }: RpcRequest,
+  made: ResultAnswer,
+  members: readonly Member[],
+): readonly Change[] {
+  const { bytes } = made
+  const own = ownName(door)
+  const wanted = made.resultType ?? 'complete'
+  // A peer's own word stays where it is; another one cannot be what it claims.
+  const isSaid = stringOf(bytes, members, 'resultType') === wanted
+  const meta = findMember(members, '_meta')
+  const isCacheable =
+    wanted === 'complete' && (CACHEABLE_METHODS.has(method) || CACHEABLE_SKILLS.has(method))
+  if (!isCacheable && meta === undefined && wanted === 'complete')
+    return isSaid ? own.alone : own.complete
+  const changes: Change[] = []
+  if (!isSaid) changes.push({ key: 'resultType', value: encodeJson(wanted) })
+  if (isCacheable) {
+    // Filtered by principal: never public, whatever the peer allowed.
+    changes.push(
+      { key: 'ttlMs', value: encodeJson(made.ttlMs ?? ttlOf(made, members)) },
+      { key: 'cacheScope', value: PRIVATE },
+    )
+  }
+  changes.push(meta?.type === 'object' ? withOwnName(bytes, meta.value, own) : own.meta)
+  return changes
+}
 
-/** Our name as every answer carries it, alone and as a `_meta` of its own. */
+const PRIVATE = encodeJson('private')
+const VALIDATED = { validated: true }
+const VERSION = MCP_HEADERS.protocolVersion.toLowerCase()
+
+/** Our name as answers carry it: in a `_meta` that came, as a `_meta` of its own, and that with or without the type. */
 interface OwnName {
-  readonly info: Uint8Array
-  readonly meta: Uint8Array
+  readonly info: readonly Change[]
+  readonly meta: Change
+  readonly alone: readonly Change[]
+  readonly complete: readonly Change[]
 }
 
 const ownNames = new WeakMap<Door['serverInfo'], OwnName>()
@@ -222,18 +239,21 @@ const ownNames = new WeakMap<Door['serverInfo'], OwnName>()
 function ownName({ serverInfo }: Door): OwnName {
   const known = ownNames.get(serverInfo)
   if (known !== undefined) return known
-  const info = encodeJson(serverInfo)
-  const made = { info, meta: setMembers(NO_META, undefined, { [MODERN_META.serverInfo]: info }) }
+  const meta = { key: '_meta', value: encodeJson({ [MODERN_META.serverInfo]: serverInfo }) }
+  const made: OwnName = {
+    info: [{ key: MODERN_META.serverInfo, value: encodeJson(serverInfo) }],
+    meta,
+    alone: [meta],
+    complete: [{ key: 'resultType', value: encodeJson('complete') }, meta],
+  }
   ownNames.set(serverInfo, made)
   return made
 }
 
-/** Our name in place of the peer's; a `_meta` that is no object gives way, nothing could be read from it. */
-function withServerInfo(door: Door, bytes: Uint8Array, members: readonly Member[]): Uint8Array {
-  const meta = findMember(members, '_meta')
-  const { info, meta: alone } = ownName(door)
-  if (meta?.type !== 'object') return alone
-  return setMembers(sliceOf(bytes, meta.value), undefined, { [MODERN_META.serverInfo]: info })
+/** Our name in place of the peer's. A `_meta` that is no object gives way as a whole: nothing could be read from it. */
+function withOwnName(bytes: Uint8Array, span: Span, { info }: OwnName): Change {
+  const members = scanObject(bytes, span, VALIDATED)
+  return { key: '_meta', value: { span, members, changes: info } }
 }
 
 function stringOf(bytes: Uint8Array, members: readonly Member[], key: string): string | undefined {

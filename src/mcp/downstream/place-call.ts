@@ -5,7 +5,7 @@
  * 2026-07-28 by `input_required`, whether its peer keeps the call open or not.
  */
 import type { Dispatched } from '../../core/ports/doors.ts'
-import type { Continuation, NewCall, Operation } from '../../core/words/call.ts'
+import type { Continuation, Idempotency, NewCall, Operation } from '../../core/words/call.ts'
 import type { JsonText, Native } from '../../core/words/native.ts'
 import { riskOf } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
@@ -43,17 +43,15 @@ export async function placeCall(
   }
   const unasked = earlier === undefined ? readUnasked(visit, route.peer) : undefined
   if (unasked !== undefined && 'kind' in unasked) return unasked
-  const call = {
-    ...createCall(door, visit, route, operation, args, unasked ?? continuationOf(earlier)),
-    ...singleUse(route, operation, earlier),
-  }
-  const now = door.clock.now()
-  // The exchange keeps the time: what a person takes to answer is not the call's.
-  const opened = openExchange(visit, now + door.limits.callMs, now, door.deadlines)
   const { limits, ports } = door
   const askable = canBeAsked(visit)
-  const patientMs = askable ? limits.maxRounds * limits.questionMs : 0
-  const patient = { ...call, deadlineAt: call.deadlineAt + patientMs }
+  const patient = createCall(door, visit, route, operation, args, {
+    continuation: unasked ?? continuationOf(earlier),
+    idempotency: singleUse(route, operation, earlier),
+    patientMs: askable ? limits.maxRounds * limits.questionMs : 0,
+  })
+  // The exchange keeps the time: what a person takes to answer is not the call's.
+  const opened = openExchange(visit, limits.callMs, door.deadlines)
   if (visit.era === 'modern' && askable) {
     const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
     const parked = door.parked.begin(by, opened, (exchange) =>
@@ -151,10 +149,10 @@ function singleUse(
   { kind, hints, trusted }: Route,
   operation: Operation,
   earlier: Round | undefined,
-): Pick<NewCall, 'idempotency'> {
-  if (earlier === undefined || operation !== 'call') return {}
-  if (riskOf(kind, hints, trusted) === 'read') return {}
-  return { idempotency: { key: `mcp round ${earlier.digest}`, digest: earlier.digest } }
+): Idempotency | undefined {
+  if (earlier === undefined || operation !== 'call') return undefined
+  if (riskOf(kind, hints, trusted) === 'read') return undefined
+  return { key: `mcp round ${earlier.digest}`, digest: earlier.digest }
 }
 
 /** @param round of the state that this call went on from, 0 for none. */
@@ -174,6 +172,16 @@ function finish(placed: Placed, dispatched: Dispatched, round: number): Answer {
   return answer
 }
 
+/** What only some calls have. */
+interface CallParts {
+  readonly continuation: Continuation | undefined
+  readonly idempotency: Idempotency | undefined
+  /** How much longer than others its caller waits. */
+  readonly patientMs: number
+}
+
+const NO_PARTS: CallParts = { continuation: undefined, idempotency: undefined, patientMs: 0 }
+
 /** The call as dispatch takes it. The caller's params travel but for what belongs to rounds of questions. */
 export function createCall(
   door: Door,
@@ -181,10 +189,10 @@ export function createCall(
   route: Route,
   operation: Operation,
   args: JsonText,
-  continuation?: Continuation,
+  { continuation, idempotency, patientMs }: CallParts = NO_PARTS,
 ): NewCall {
-  const { meta } = visit
-  return {
+  const { trace, insist, modelCallId } = visit.meta
+  const call: { -readonly [Key in keyof NewCall]: NewCall[Key] } = {
     route,
     principal: visit.principal,
     operation,
@@ -192,12 +200,14 @@ export function createCall(
     arguments: args,
     door: doorOf(visit),
     requestId: visit.request.id.value,
-    deadlineAt: door.clock.now() + door.limits.callMs,
-    trace: meta.trace,
-    ...(continuation === undefined ? {} : { continuation }),
-    ...(meta.insist === undefined ? {} : { insist: meta.insist }),
-    ...(meta.modelCallId === undefined ? {} : { modelCallId: meta.modelCallId }),
+    deadlineAt: door.clock.now() + door.limits.callMs + patientMs,
+    trace,
   }
+  if (continuation !== undefined) call.continuation = continuation
+  if (idempotency !== undefined) call.idempotency = idempotency
+  if (insist !== undefined) call.insist = insist
+  if (modelCallId !== undefined) call.modelCallId = modelCallId
+  return call
 }
 
 /** What goes on as it came was checked here, and need not be looked at again by whoever sends it. */
@@ -211,11 +221,16 @@ function nativeFor(visit: Visit): Native {
 function paramsFor(visit: Visit): Uint8Array {
   const { era, members, meta, params } = visit
   const own = meta.hasUnsoundTrace === true ? paramBytes(visit, '_meta') : undefined
-  if (era === 'legacy' && own === undefined) return params
+  if (own === undefined && (era === 'legacy' || !isOfRound(members))) return params
   return changeMembers(params, members, {
     ...(era === 'modern' ? ROUND_MEMBERS : {}),
     ...(own === undefined ? {} : { _meta: dropUnsoundTrace(own) }),
   })
+}
+
+function isOfRound(members: Visit['members']): boolean {
+  for (const { key } of members) if (Object.hasOwn(ROUND_MEMBERS, key)) return true
+  return false
 }
 
 function reportLinks(door: Door, visit: Visit, route: Route, answer: Answer): void {

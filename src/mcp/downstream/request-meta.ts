@@ -6,12 +6,12 @@
 import { isObject } from '../../core/words/is-object.ts'
 import type { CallerCan } from '../../core/words/question.ts'
 import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
-import { MODERN_META, PROGRESS_TOKEN, TRACE_KEYS } from '../wire/rev-2026-07-28.ts'
+import { MODERN_META, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
 import { relayedExtensions } from './extensions.ts'
 import { parseId } from '../wire/json-rpc.ts'
-import { isTraceValue } from '../wire/trace-context.ts'
+import { isTraceValue, type TraceKey } from '../wire/trace-context.ts'
 import { findMember, readString, readValue, scanObject, sliceOf } from '../wire/spans.ts'
-import type { Member } from '../wire/spans.ts'
+import type { Member, Span } from '../wire/spans.ts'
 
 /** Severities, least first. @source RFC 5424; MCP, server, logging */
 export const LOG_LEVELS = [
@@ -33,78 +33,139 @@ export function isLogLevel(text: string | undefined): text is LogLevel {
 
 export interface RequestMeta {
   /** As sent, of whatever type: JSON bytes. */
-  readonly progressToken?: Uint8Array
-  readonly logLevel?: string
-  readonly protocolVersion?: string
-  /** Undefined when absent or no object. */
-  readonly clientCapabilities?: Readonly<Record<string, unknown>>
+  readonly progressToken?: Uint8Array | undefined
+  readonly logLevel?: string | undefined
+  readonly protocolVersion?: string | undefined
+  /** Undefined when absent or no object. Requests that say the same may share it. */
+  readonly clientCapabilities?: Readonly<Record<string, unknown>> | undefined
   readonly trace: Readonly<Record<string, string>>
   /** A trace value that is none is among the bytes: they do not go on as they are. */
-  readonly hasUnsoundTrace?: true
+  readonly hasUnsoundTrace?: true | undefined
   /** The call id of an unsettled twin that is overridden. */
-  readonly insist?: string
-  readonly modelCallId?: string
+  readonly insist?: string | undefined
+  readonly modelCallId?: string | undefined
 }
 
 /** A trace value or id longer than this is not kept: it goes into records. */
 const MAX_LABEL = 2048
 
-/** Keys by which hosts name the model's own call id. */
-const MODEL_CALL_KEYS = ['comity/modelCallId', 'claudecode/toolUseId']
+const NO_TRACE: Readonly<Record<string, string>> = {}
+const NO_META: RequestMeta = { trace: NO_TRACE }
+const VALIDATED = { validated: true }
 
 /**
  * Reads `_meta` of a params object.
  *
+ * @param told its members, when they were told already.
  * @returns undefined when `_meta` is there but no object.
  * @throws JsonFault for repeated keys.
  */
 export function readRequestMeta(
   params: Uint8Array,
   members: readonly Member[],
+  told?: readonly Member[],
 ): RequestMeta | undefined {
   const meta = findMember(members, '_meta')
-  if (meta === undefined) return { trace: {} }
+  if (meta === undefined) return NO_META
   if (meta.type !== 'object') return undefined
-  const keys = scanObject(params, meta.value, { validated: true })
-  const text = (key: string): string | undefined => {
-    const member = findMember(keys, key)
-    return member?.type === 'string' ? readString(params, member.value) : undefined
+  const reading = new Reading(params)
+  for (const member of told ?? scanObject(params, meta.value, VALIDATED)) reading.take(member)
+  return reading
+}
+
+class Reading implements RequestMeta {
+  progressToken: Uint8Array | undefined
+  logLevel: string | undefined
+  protocolVersion: string | undefined
+  clientCapabilities: Readonly<Record<string, unknown>> | undefined
+  trace: Readonly<Record<string, string>> = NO_TRACE
+  hasUnsoundTrace: true | undefined
+  insist: string | undefined
+  modelCallId: string | undefined
+  readonly #params: Uint8Array
+
+  constructor(params: Uint8Array) {
+    this.#params = params
   }
-  const label = (key: string): string | undefined => {
-    const value = text(key)
+
+  take(member: Member): void {
+    switch (member.key) {
+      case MODERN_META.protocolVersion:
+        this.protocolVersion = this.#text(member)
+        return
+      case MODERN_META.clientCapabilities:
+        if (member.type === 'object')
+          this.clientCapabilities = lateCapabilities.read(this.#params, member.value)
+        return
+      case MODERN_META.logLevel:
+        this.logLevel = this.#text(member)
+        return
+      case PROGRESS_TOKEN:
+        if (parseId(this.#params, member) !== undefined)
+          this.progressToken = sliceOf(this.#params, member.value)
+        return
+      case 'comity/insist':
+        this.insist = this.#label(member)
+        return
+      // Keys by which hosts name the model's own call id; ours counts.
+      case 'comity/modelCallId':
+        this.modelCallId = this.#label(member) ?? this.modelCallId
+        return
+      case 'claudecode/toolUseId':
+        this.modelCallId ??= this.#label(member)
+        return
+      case 'traceparent':
+      case 'tracestate':
+      case 'baggage':
+        return this.#takeTrace(member.key, member)
+    }
+  }
+
+  #takeTrace(key: TraceKey, member: Member): void {
+    const value = this.#text(member)
+    if (value === undefined || !isTraceValue(key, value)) this.hasUnsoundTrace = true
+    else if (value.length <= MAX_LABEL) this.trace = { ...this.trace, [key]: value }
+  }
+
+  #text(member: Member): string | undefined {
+    return member.type === 'string' ? readString(this.#params, member.value) : undefined
+  }
+
+  #label(member: Member): string | undefined {
+    const value = this.#text(member)
     return value !== undefined && value.length <= MAX_LABEL ? value : undefined
   }
-  const token = findMember(keys, PROGRESS_TOKEN)
-  const capabilities = findMember(keys, MODERN_META.clientCapabilities)
-  const trace = TRACE_KEYS.flatMap((key) => {
-    const value = label(key)
-    return value === undefined || !isTraceValue(key, value) ? [] : [[key, value] as const]
-  })
-  const isUnsound = TRACE_KEYS.some((key) => {
-    const value = text(key)
-    return findMember(keys, key) !== undefined && (value === undefined || !isTraceValue(key, value))
-  })
-  return {
-    trace: Object.fromEntries(trace),
-    ...(isUnsound ? { hasUnsoundTrace: true } : {}),
-    ...optional('protocolVersion', text(MODERN_META.protocolVersion)),
-    ...optional('logLevel', text(MODERN_META.logLevel)),
-    ...optional('insist', label('comity/insist')),
-    ...optional(
-      'modelCallId',
-      MODEL_CALL_KEYS.map(label).find((value) => value !== undefined),
-    ),
-    ...(token !== undefined && parseId(params, token) !== undefined
-      ? { progressToken: sliceOf(params, token.value) }
-      : {}),
-    ...(capabilities?.type === 'object'
-      ? {
-          clientCapabilities: readValue(params, capabilities.value) as Readonly<
-            Record<string, unknown>
-          >,
-        }
-      : {}),
+}
+
+/** Capabilities longer than this are read each time, bytes. */
+const MAX_LATE_BYTES = 1024
+const MAX_LATE = 8
+
+/** Objects that were read lately, by their bytes: a caller says the same with every request. */
+class Lately {
+  readonly #known: { readonly bytes: Buffer; readonly value: Readonly<Record<string, unknown>> }[] =
+    []
+  #next = 0
+
+  read(bytes: Uint8Array, { start, end }: Span): Readonly<Record<string, unknown>> {
+    for (const { bytes: known, value } of this.#known)
+      if (isSame(known, bytes, start, end)) return value
+    const value = readValue(bytes, { start, end }) as Readonly<Record<string, unknown>>
+    if (end - start <= MAX_LATE_BYTES) {
+      this.#known[this.#next] = { bytes: Buffer.from(bytes.subarray(start, end)), value }
+      this.#next = (this.#next + 1) % MAX_LATE
+    }
+    return value
   }
+}
+
+const lateCapabilities = new Lately()
+
+function isSame(known: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  const { length } = known
+  if (length !== end - start) return false
+  for (let at = 0; at < length; at += 1) if (known[at] !== bytes[start + at]) return false
+  return true
 }
 
 /**
@@ -116,6 +177,17 @@ export function readCallerCan(
   capabilities: Readonly<Record<string, unknown>> | undefined,
 ): CallerCan {
   if (capabilities === undefined) return CANNOT_BE_ASKED
+  const known = callersCan.get(capabilities)
+  if (known !== undefined) return known
+  const can = judgeCapabilities(capabilities)
+  callersCan.set(capabilities, can)
+  return can
+}
+
+/** Of capabilities that are kept somewhere. */
+const callersCan = new WeakMap<Readonly<Record<string, unknown>>, CallerCan>()
+
+function judgeCapabilities(capabilities: Readonly<Record<string, unknown>>): CallerCan {
   const { elicitation } = capabilities
   const modes = isObject(elicitation) ? elicitation : undefined
   const extensions = relayedExtensions(capabilities['extensions'])
@@ -126,11 +198,4 @@ export function readCallerCan(
     roots: isObject(capabilities['roots']),
     ...(extensions === undefined ? {} : { extensions }),
   }
-}
-
-function optional<Key extends string>(
-  key: Key,
-  value: string | undefined,
-): { [K in Key]?: string } {
-  return value === undefined ? {} : ({ [key]: value } as { [K in Key]: string })
 }

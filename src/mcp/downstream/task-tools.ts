@@ -124,7 +124,7 @@ async function answerTask(
   const asked = await delegation.desk.load(args.taskId, visit.principal)
   if (asked === undefined) return noSuchTask(args.taskId)
   const deadlineAt = door.clock.now() + door.limits.callMs
-  const opened = openExchange(visit, deadlineAt, door.clock.now(), door.deadlines)
+  const opened = openExchange(visit, door.limits.callMs, door.deadlines)
   let answered: Awaited<ReturnType<Delegation['desk']['answer']>>
   try {
     answered = await delegation.desk.answer(

@@ -65,7 +65,7 @@ const NO_HEADERS: ParamHeaders = { ok: true, headers: [] }
 /** What `x-mcp-header` annotations this definition has, or why it cannot be called over HTTP. */
 export function paramHeadersOf(definition: JsonText): ParamHeaders {
   const { bytes } = definition
-  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(ANNOTATION) < 0) {
+  if (Buffer.prototype.indexOf.call(bytes, ANNOTATION) < 0) {
     return NO_HEADERS
   }
   const known = annotationsOf.get(definition)

@@ -31,7 +31,7 @@ export interface MirroredBody {
   readonly protocolVersion: string
   readonly method: string
   /** params.name, params.uri or params.taskId, by method; absent for other methods. */
-  readonly name?: string
+  readonly name?: string | undefined
 }
 
 const SENTINEL_START = '=?base64?'

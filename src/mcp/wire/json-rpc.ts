@@ -4,6 +4,8 @@
  * Judges the envelope only. What a method or a result means is its caller's to decide. Nothing
  * here throws for what arrived: a bad message is the value `fault`, with the id if it can be read.
  */
+import { isAscii } from 'node:buffer'
+import { writeChanged, type ChangedObject } from './changed-object.ts'
 import { JsonFault } from './json-fault.ts'
 import {
   concat,
@@ -12,11 +14,10 @@ import {
   repeatedMember,
   scanJson,
   scanObject,
-  spliceInto,
   textOf,
   Within,
 } from './spans.ts'
-import type { Edit, JsonType, Member, Span } from './spans.ts'
+import type { JsonType, Member, Span } from './spans.ts'
 
 /** A request id as it was sent. */
 export interface RpcId {
@@ -169,15 +170,22 @@ export function encodeNotification(method: string, params?: Uint8Array): Uint8Ar
   return encodeMessage(`"method":${JSON.stringify(method)}`, 'params', params)
 }
 
-/** An answer around a raw result. @param edits of the result, applied on the way. */
-export function encodeResult(
+/** An answer around a raw result. */
+export function encodeResult(id: RpcId, result: Uint8Array): Uint8Array {
+  return encodeMessage(`"id":${id.json}`, 'result', result)
+}
+
+/** An answer around a raw result that changes on the way. */
+export function encodeChangedResult(
   id: RpcId,
   result: Uint8Array,
-  edits: readonly Edit[] = [],
+  object: ChangedObject,
 ): Uint8Array {
-  if (edits.length === 0) return encodeMessage(`"id":${id.json}`, 'result', result)
-  const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.json},"result":`)
-  return spliceInto(before, result, edits, CLOSE)
+  const before = `{"jsonrpc":"2.0","id":${id.json},"result":`
+  // An id that is not ASCII is written as bytes.
+  return id.type === 'integer' || isAscii(Buffer.from(id.json))
+    ? writeChanged(before, result, object, '}')
+    : encodeResult(id, writeChanged('', result, object, ''))
 }
 
 /**

@@ -281,22 +281,13 @@ export function encodeJson(value: unknown): Uint8Array {
  * @throws RangeError when two overlap: our own mistake, never the text's.
  */
 export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
-  return edits.length === 0 ? bytes : spliceInto(NOTHING, bytes, edits, NOTHING)
-}
-
-/** As `splice`, between two others, still in one copy. */
-export function spliceInto(
-  before: Uint8Array,
-  bytes: Uint8Array,
-  edits: readonly Edit[],
-  after: Uint8Array,
-): Uint8Array {
+  if (edits.length === 0) return bytes
   const ordered = isOrdered(edits)
     ? edits
     : edits.toSorted(
         (one, other) => one.span.start - other.span.start || one.span.end - other.span.end,
       )
-  let length = before.length + bytes.length + after.length
+  let { length } = bytes
   let last = 0
   for (const { span, bytes: insert } of ordered) {
     if (span.start < last || span.end < span.start || span.end > bytes.length) {
@@ -307,8 +298,7 @@ export function spliceInto(
   }
   const result = unclearedBytes(length)
   let from = 0
-  let to = before.length
-  result.set(before)
+  let to = 0
   for (const { span, bytes: insert } of ordered) {
     result.set(bytes.subarray(from, span.start), to)
     to += span.start - from
@@ -317,7 +307,6 @@ export function spliceInto(
     from = span.end
   }
   result.set(bytes.subarray(from), to)
-  result.set(after, length - after.length)
   return result
 }
 
