@@ -19,10 +19,11 @@ export interface PeerSecrets {
   readonly brought?: readonly string[]
 }
 
-/** The same peer, with every sentence about it masked. */
-export function maskPeer(peer: Peer, given: PeerSecrets): Peer {
-  if (secretsOf(given).length === 0) return peer
-  const mask = maskFor(given)
+/** The same peer, with every sentence about it masked. @param also masks what came to be known since. */
+export function maskPeer(peer: Peer, given: PeerSecrets, also?: (text: string) => string): Peer {
+  if (secretsOf(given).length === 0 && also === undefined) return peer
+  const configured = maskFor(given)
+  const mask = also === undefined ? configured : (text: string) => also(configured(text))
   const { upstream } = peer
   const restart = peer.restart?.bind(peer)
   const query = peer.query?.bind(peer)

@@ -3,10 +3,12 @@ import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { createA2aPeer } from '../../a2a/upstream/peer.ts'
-import { createMcpPeer } from '../../mcp/upstream/client.ts'
+import { createMcpPeer, type McpPeer } from '../../mcp/upstream/client.ts'
+import type { Credentials } from '../../mcp/upstream/credentials.ts'
 import { createStarts, type Starts } from '../../mcp/upstream/starts.ts'
 import type { AgentConfig, Config, McpServerConfig } from '../config/config.ts'
 import { maskFor, maskPeer } from './mask-peer.ts'
+import { openPeerLogins, type PeerLogin, type PeerLogins } from './peer-logins.ts'
 
 /** How long a call may take at a server that has no `timeouts: { call }` of its own, milliseconds. */
 export const DEFAULT_CALL_MS = 600_000
@@ -42,9 +44,14 @@ export async function openPeers(
     wanted === 'all' || (wanted !== 'none' && wanted.includes(name))
   const starts = createStarts()
   const made = new Map<string, Peer>()
-  for (const server of config.mcpServers) {
-    if (!server.disabled && takes(server.name))
-      made.set(server.name, maskPeer(mcpPeer(server, world, starts), server))
+  const servers = config.mcpServers.filter(({ name, disabled }) => !disabled && takes(name))
+  const logins = await openLogins(config, servers, world)
+  const stop: (() => void)[] = []
+  for (const server of servers) {
+    const login = loginOf(server, logins)
+    const peer = mcpPeer(server, world, starts, login?.credentials)
+    made.set(server.name, maskPeer(peer, server, login?.mask))
+    if (login !== undefined && logins !== undefined) stop.push(logins.watch(peer.loginChanged))
   }
   const agents = config.agents.filter(({ name, disabled }) => !disabled && takes(name))
   // Whoever has no agents loads nothing of theirs.
@@ -54,8 +61,10 @@ export async function openPeers(
   return {
     peers,
     async close() {
+      for (const one of stop) one()
       await Promise.all(peers.map((peer) => peer.close()))
       await opened?.close()
+      logins?.close()
     },
   }
 }
@@ -81,11 +90,30 @@ async function openAgents(
   return { made, close: () => connections.close() }
 }
 
+/** Where any server may want a login. */
+async function openLogins(
+  { store, tokenKey }: Config,
+  servers: readonly McpServerConfig[],
+  { clock, onNote }: PeerWorld,
+): Promise<PeerLogins | undefined> {
+  if (!servers.some((server) => server.transport === 'http' && server.auth !== undefined))
+    return undefined
+  const key = tokenKey === undefined ? {} : { tokenKey }
+  return openPeerLogins({ store, ...key, now: () => clock.now(), note: onNote })
+}
+
+function loginOf(server: McpServerConfig, logins: PeerLogins | undefined): PeerLogin | undefined {
+  if (server.transport !== 'http' || server.auth === undefined) return undefined
+  const { name, url, auth } = server
+  return logins?.of({ name, url, auth })
+}
+
 function mcpPeer(
   server: McpServerConfig,
   { clock, digest, environment, version, verdicts }: PeerWorld,
   starts: Starts,
-): Peer {
+  credentials: Credentials | undefined,
+): McpPeer {
   const way =
     server.transport === 'stdio'
       ? {
@@ -95,7 +123,12 @@ function mcpPeer(
           env: server.env,
           ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
         }
-      : { transport: 'http' as const, url: server.url, headers: server.headers }
+      : {
+          transport: 'http' as const,
+          url: server.url,
+          headers: server.headers,
+          ...(credentials === undefined ? {} : { credentials }),
+        }
   const { startMs, ...limits } = server.timeouts
   return createMcpPeer(
     {

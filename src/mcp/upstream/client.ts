@@ -100,7 +100,10 @@ export interface McpPeerOptions extends OfferOptions {
 
 /** A Peer that also tells what its server did against the protocol. */
 export type McpPeer = Peer &
-  Required<Pick<Peer, 'counts' | 'printed' | 'query' | 'restart' | 'watch'>>
+  Required<Pick<Peer, 'counts' | 'printed' | 'query' | 'restart' | 'watch'>> & {
+    /** Somebody logged in or out: what it offers is looked at again where that was refused before. */
+    readonly loginChanged: () => void
+  }
 
 const DEFAULT_LIST_MS = 60_000
 const DEFAULT_MOST_OWN = 16
@@ -228,6 +231,11 @@ class ServerPeer implements McpPeer {
 
   watch(uri: string, listener: (uri: string) => void): () => void {
     return this.#instances.shared.notices.watch(uri, listener)
+  }
+
+  readonly loginChanged = (): void => {
+    // What is served is not disturbed by another's login.
+    if (this.#instances.shared.connection.current() === undefined) this.#changed()
   }
 
   async restart(): Promise<void> {
