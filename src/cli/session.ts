@@ -99,7 +99,7 @@ function sessionThrough(needs: SessionNeeds, owner: SocketOwner): Session {
 }
 
 async function ownSession(needs: SessionNeeds, config: Config, socket: string): Promise<Session> {
-  const { openHost } = await import('../gateway/compose/host.ts')
+  const { openHost } = await import('../gateway/compose/open-host.ts')
   const host = await openHost({
     config,
     socket,

@@ -1,5 +1,5 @@
 /** `comity mcp --standalone`: everything behind one stdio pipe, for one host alone. Standard output is protocol, nothing else. */
-import { openHost } from '../gateway/compose/host.ts'
+import { openHost } from '../gateway/compose/open-host.ts'
 import { serveHostOverStdio } from '../gateway/serve-stdio.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'

@@ -1,10 +1,9 @@
 /** `comity up`: the gateway. Says when calls can be served, and what became of every peer. */
-import { setImmediate } from 'node:timers/promises'
 import { createSocketOperator, ownerAt } from '../gateway/admin/call-socket.ts'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type { StopInput } from '../gateway/admin/operator.ts'
-import { type Host, type HostOptions, openHost } from '../gateway/compose/host.ts'
-import type { Config } from '../gateway/config/config.ts'
+import type { Host, HostOptions } from '../gateway/compose/host.ts'
+import { openHost } from '../gateway/compose/open-host.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'
 import type { CommonOptions } from './main.ts'
@@ -22,8 +21,6 @@ const REPORT_MS = 20_000
 /** Longer than the background process lets running calls answer. */
 const TAKE_OVER_MS = 30_000
 const LOOK_AGAIN_MS = 40
-/** More servers than this start when it is their turn. */
-const MOST_TURNS = 32
 
 export async function up(options: UpOptions, terminal: Terminal): Promise<number> {
   const config = configOf(options.config)
@@ -39,7 +36,7 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
   })
   let how: StopInput = {}
   try {
-    await letServersStart(config)
+    // Loaded behind the store and the peers, which are begun by then.
     const { serveGateway } = await import('../gateway/http.ts')
     const gateway = await serveGateway(host, {
       host: options.host ?? config.listen.host,
@@ -71,12 +68,6 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
     await host.close()
   }
   return EXIT.done
-}
-
-/** Each is started in a turn of its own. They take longer than what is loaded behind this, and go on meanwhile. */
-async function letServersStart({ mcpServers }: Config): Promise<void> {
-  const turns = Math.min(mcpServers.length, MOST_TURNS) + 1
-  for (let turn = 0; turn < turns; turn += 1) await setImmediate()
 }
 
 /** Callers over HTTP and stdio hosts are let go together; `now` breaks both off. */

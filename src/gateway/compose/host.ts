@@ -1,7 +1,7 @@
 /**
  * The host: every part made once and tied together. The only file that knows them all.
  *
- * Opening takes the store (one owner), recovers what an earlier owner left open, starts the peers in the background and
+ * It is given the store (one owner; what an earlier one left open is recovered), starts the peers in the background and
  * the workers that follow tasks. What serves callers is built on top: http, stdio, the control socket.
  */
 import { createDispatch, type DispatchPorts } from '../../core/dispatch.ts'
@@ -15,7 +15,6 @@ import { jsonTextOf } from '../../bridge/native-text.ts'
 import { translator } from '../../bridge/translator.ts'
 import type { A2aDoorPorts } from '../../a2a/downstream/server.ts'
 import type { DoorLimits, DoorOptions, DoorPorts } from '../../mcp/downstream/options.ts'
-import { openStore } from '../../store/open-sqlite.ts'
 import type { Store } from '../../store/store.ts'
 import { type ControlSocket, serveSocket } from '../admin/serve-socket.ts'
 import { createAskingCalls } from '../admin/asking.ts'
@@ -90,15 +89,16 @@ const PATIENCE = { patienceMs: 1_000, firstMs: 15_000 }
 const WORKERS_EVERY_MS = 2_000
 const LIBRARY = { kind: 'library' } as const
 
-/** @throws ComityError `store_locked` naming the process that owns the store, `store_corrupt`, `config_invalid`. */
-export async function openHost(options: HostOptions): Promise<Host> {
-  const { config } = options
-  const onFault = options.onFault ?? ((): void => undefined)
-  const store = await openStore({
-    file: config.store,
-    clock: systemClock,
-    onFault: (fault) => onFault('store', fault),
-  })
+/**
+ * A host on a store that was opened for it, and that it closes: also when it cannot be assembled.
+ *
+ * @throws ComityError `config_invalid`.
+ */
+export async function assembleHost(
+  options: HostOptions,
+  store: Store,
+  onFault: (what: string, error: unknown) => void,
+): Promise<Host> {
   const closers: (() => Promise<void>)[] = [() => store.close()]
   try {
     return await assemble(options, store, closers, onFault)

@@ -5,7 +5,7 @@
  */
 import { ftruncateSync, writeSync } from 'node:fs'
 import type { StopInput } from '../admin/operator.ts'
-import { openHost } from '../compose/host.ts'
+import { openHost } from '../compose/open-host.ts'
 import type { Config } from '../config/config.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { endWhenIdle } from './end-when-idle.ts'
