@@ -1,0 +1,124 @@
+/** An MCP server of 2026-07-28 that wants tokens of a real authorization server: for everything, for lists, or for calls alone. */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Provider } from './provider.fixture.ts'
+
+/** One request to the server itself, in the order in which they came. */
+export interface Served {
+  readonly method: string
+  readonly tool: string | undefined
+  readonly token: string | undefined
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface GuardedServer {
+  readonly url: string
+  readonly served: readonly Served[]
+  /** Calls of tools that were answered with a result. */
+  readonly ran: () => number
+  close(): Promise<void>
+}
+
+/** What is let in without a token: nothing, all that is no call, or all but `tools/list`. */
+export type Guards = 'everything' | 'calls' | 'lists'
+
+const TOOLS = [
+  { name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
+  { name: 'write', inputSchema: { type: 'object' } },
+]
+
+/** `read` needs `files:read`, `write` needs `files:write` besides. */
+export async function serveGuarded(
+  provider: Provider,
+  guards: Guards = 'everything',
+): Promise<GuardedServer> {
+  const served: Served[] = []
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `${origin}/mcp`
+  const place = '/.well-known/oauth-protected-resource/mcp'
+
+  const judge = async (method: string, tool: string | undefined, token: string | undefined) => {
+    const isFree =
+      (guards === 'calls' && method !== 'tools/call') ||
+      (guards === 'lists' && method !== 'tools/list' && method !== 'tools/call')
+    if (isFree) return undefined
+    const metadata = `resource_metadata="${origin}${place}"`
+    const judged = token === undefined ? undefined : await provider.judge(token)
+    if (judged?.audience !== url)
+      return { status: 401, challenge: `Bearer scope="files:read", ${metadata}` }
+    const scope = tool === 'write' ? 'files:write' : 'files:read'
+    if (judged.scopes.includes(scope)) return undefined
+    const error = `error="insufficient_scope", scope="${scope}"`
+    return { status: 403, challenge: `Bearer ${error}, ${metadata}` }
+  }
+
+  server.on('request', (request, response) => {
+    void (async () => {
+      const body = await readBody(request)
+      if (request.url === place) {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        const scopes_supported = ['files:read', 'files:write']
+        const authorization_servers = [provider.issuer]
+        return void response.end(
+          JSON.stringify({ resource: url, authorization_servers, scopes_supported }),
+        )
+      }
+      const message = (body === '' ? {} : JSON.parse(body)) as Message
+      const { id, method = String(request.method) } = message
+      const tool = method === 'tools/call' ? message.params?.name : undefined
+      const token = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1]
+      const refusal = await judge(method, tool, token)
+      const status = refusal?.status ?? 200
+      served.push({ method, tool, token, status, headers: request.headers })
+      if (refusal !== undefined) {
+        response.writeHead(status, { 'www-authenticate': refusal.challenge })
+        return void response.end('{"error":"no"}')
+      }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, tool) }))
+    })()
+  })
+  return {
+    url,
+    served,
+    ran: () =>
+      served.filter(({ method, status }) => method === 'tools/call' && status === 200).length,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+interface Message {
+  readonly id?: string | number
+  readonly method?: string
+  readonly params?: { readonly name?: string }
+}
+
+function answerTo(method: string, tool: string | undefined): object {
+  const rest = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }
+  switch (method) {
+    case 'server/discover':
+      return {
+        result: { ...rest, supportedVersions: ['2026-07-28'], capabilities: { tools: {} } },
+      }
+    case 'tools/list':
+      return { result: { ...rest, tools: TOOLS } }
+    case 'tools/call':
+      return { result: { ...rest, content: [{ type: 'text', text: `${tool} ran` }] } }
+    default:
+      return { error: { code: -32_601, message: `no ${method} here` } }
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
