@@ -1,4 +1,4 @@
-/** An MCP server of 2026-07-28 that wants tokens of a real authorization server: for everything, for lists, or for calls alone. */
+/** An MCP server, of 2026-07-28 or of 2025-11-25, that wants tokens of a real authorization server: for everything, for lists, or for calls alone. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -24,6 +24,8 @@ export interface GuardedServer {
 /** What is let in without a token: nothing, all that is no call, or all but `tools/list`. */
 export type Guards = 'everything' | 'calls' | 'lists'
 
+export type Era = 'modern' | 'session'
+
 const TOOLS = [
   { name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
   { name: 'write', inputSchema: { type: 'object' } },
@@ -33,6 +35,7 @@ const TOOLS = [
 export async function serveGuarded(
   provider: Provider,
   guards: Guards = 'everything',
+  era: Era = 'modern',
 ): Promise<GuardedServer> {
   const served: Served[] = []
   const server = createServer().listen(0, '127.0.0.1')
@@ -78,8 +81,11 @@ export async function serveGuarded(
         response.writeHead(status, { 'www-authenticate': refusal.challenge })
         return void response.end('{"error":"no"}')
       }
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, tool) }))
+      const isRequest = request.method === 'POST' && id !== undefined
+      if (!isRequest) return void response.writeHead(request.method === 'POST' ? 202 : 405).end()
+      const session = era === 'session' ? { 'mcp-session-id': 's1' } : {}
+      response.writeHead(200, { 'content-type': 'application/json', ...session })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, tool, era) }))
     })()
   })
   return {
@@ -101,12 +107,20 @@ interface Message {
   readonly params?: { readonly name?: string }
 }
 
-function answerTo(method: string, tool: string | undefined): object {
-  const rest = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }
-  switch (method) {
+function answerTo(method: string, tool: string | undefined, era: Era): object {
+  const rest =
+    era === 'modern' ? { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' } : {}
+  const capabilities = { tools: {} }
+  switch (method === (era === 'modern' ? 'initialize' : 'server/discover') ? '' : method) {
     case 'server/discover':
+      return { result: { ...rest, supportedVersions: ['2026-07-28'], capabilities } }
+    case 'initialize':
       return {
-        result: { ...rest, supportedVersions: ['2026-07-28'], capabilities: { tools: {} } },
+        result: {
+          protocolVersion: '2025-11-25',
+          capabilities,
+          serverInfo: { name: 'guarded', version: '1' },
+        },
       }
     case 'tools/list':
       return { result: { ...rest, tools: TOOLS } }

@@ -142,6 +142,8 @@ class ServerPeer implements McpPeer {
   #lastFacts: Connected['facts'] | undefined
   #quiet: NodeJS.Timeout | undefined
   #droppedEvents = 0
+  /** The last list could be read. */
+  #listed = false
   #closed = false
 
   constructor(config: McpPeerConfig, deps: McpPeerDeps, options: McpPeerOptions) {
@@ -167,11 +169,13 @@ class ServerPeer implements McpPeer {
 
   async listing(): Promise<PeerListing> {
     const { connection, offer } = this.#instances.shared
+    this.#listed = false
     const { listing, freshForMs, facts } = await onSession(connection, async (session) => {
       const offered = await offer.listing(session)
       return { ...offered, facts: session.facts }
     })
     this.#lastFacts = facts
+    this.#listed = true
     const { instructions } = facts
     return {
       features: featuresOf(facts.capabilities),
@@ -235,7 +239,7 @@ class ServerPeer implements McpPeer {
 
   readonly loginChanged = (): void => {
     // What is served is not disturbed by another's login.
-    if (this.#instances.shared.connection.current() === undefined) this.#changed()
+    if (!this.#listed || this.#instances.shared.connection.current() === undefined) this.#changed()
   }
 
   async restart(): Promise<void> {

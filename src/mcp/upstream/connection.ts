@@ -23,8 +23,12 @@ export interface Connection<C extends Connected> {
   current(): C | undefined
   /** Why the last attempt failed or the last connection ended; undefined while connected. */
   problem(): string | undefined
-  /** Takes this connection out of use, for calls to come: what it agreed on is not so any more. Whoever retires it closes it. */
-  retire(connected: C): void
+  /**
+   * Takes this connection out of use, for calls to come: what it agreed on is not so any more. Whoever retires it closes it.
+   *
+   * @param problem what is wrong with the server, where anything is.
+   */
+  retire(connected: C, problem?: string): void
   /** Ends the present connection and any pause after failures, and connects. @throws LinkFailure */
   restart(): Promise<void>
   close(): Promise<void>
@@ -70,8 +74,10 @@ class KeptConnection<C extends Connected> implements Connection<C> {
     return `${this.#problem} (failed ${this.#failures} times in a row; ${next})`
   }
 
-  retire(connected: C): void {
-    if (this.#current === connected) this.#current = undefined
+  retire(connected: C, problem?: string): void {
+    if (this.#current !== connected) return
+    this.#current = undefined
+    this.#problem = problem
   }
 
   async restart(): Promise<void> {

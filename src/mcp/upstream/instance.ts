@@ -70,8 +70,8 @@ export function createInstance(deps: InstanceDeps): Instance {
     monotonic: () => performance.now(),
     onReconnected: deps.onChanged,
   })
-  const renew = (session: Session): void => {
-    connection.retire(session)
+  const renew = (session: Session, problem?: string): void => {
+    connection.retire(session, problem)
     session.retire()
   }
   const listed = new WeakSet<Link>()
@@ -85,7 +85,8 @@ export function createInstance(deps: InstanceDeps): Instance {
     } catch (error) {
       const current = connection.current()
       // Nothing tells that a server without sessions was replaced, but that it is of no use any more.
-      if (facts.era === 'modern' && current?.link === link) renew(current)
+      if (facts.era === 'modern' && current?.link === link)
+        renew(current, error instanceof LinkFailure ? error.message : undefined)
       throw error
     }
   }

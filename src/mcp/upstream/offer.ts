@@ -220,11 +220,14 @@ class KeptOffer implements Offer {
 
   #unlisted(error: unknown, signal: CancelSignal): Failed {
     if (!(error instanceof LinkFailure)) throw error
-    const { reason, message } = error
+    const { reason, message, status, loginUrl } = error
     if (signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
     // The list was sent, the call was not.
     if (reason === 'broken' || reason === 'unauthorized')
-      throw new LinkFailure(reason, false, message)
+      throw new LinkFailure(reason, false, message, {
+        ...(status === undefined ? {} : { status }),
+        loginUrl,
+      })
     const { peer } = this.#deps
     return refused(
       'transport',
