@@ -18,6 +18,8 @@ export interface GuardedServer {
   readonly served: readonly Served[]
   /** Calls of tools that were answered with a result. */
   readonly ran: () => number
+  /** From now on everything is answered with this. */
+  moveTo(to: { readonly status: number; readonly location: string }): void
   close(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ export async function serveGuarded(
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const url = `${origin}/mcp`
+  let moved: { readonly status: number; readonly location: string } | undefined
   const place = '/.well-known/oauth-protected-resource/mcp'
 
   const judge = async (method: string, tool: string | undefined, token: string | undefined) => {
@@ -70,6 +73,10 @@ export async function serveGuarded(
           JSON.stringify({ resource: url, authorization_servers, scopes_supported }),
         )
       }
+      if (moved !== undefined) {
+        response.writeHead(moved.status, { location: moved.location })
+        return void response.end()
+      }
       const message = (body === '' ? {} : JSON.parse(body)) as Message
       const { id, method = String(request.method) } = message
       const tool = method === 'tools/call' ? message.params?.name : undefined
@@ -93,6 +100,9 @@ export async function serveGuarded(
     served,
     ran: () =>
       served.filter(({ method, status }) => method === 'tools/call' && status === 200).length,
+    moveTo(to) {
+      moved = to
+    },
     async close() {
       server.closeAllConnections()
       server.close()

@@ -252,11 +252,8 @@ describe.each<[Guards, Era]>([
     const begun = performance.now()
     await until('the change is told', () => changes() > before || undefined)
     expect(performance.now() - begun).toBeLessThan(2_500)
-    const { result } = await pipe.ask('tools/list')
-    expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual([
-      'docs_read',
-      'docs_write',
-    ])
+    const tools = dig(await pipe.ask('tools/list'), 'result', 'tools') as { name: string }[]
+    expect(tools.map(({ name }) => name)).toEqual(['docs_read', 'docs_write'])
     expect(await comityJson(home, 'ls')).toMatchObject({ exit: 0, peers: [{ state: 'ready' }] })
   })
 })
