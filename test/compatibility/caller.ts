@@ -49,12 +49,15 @@ export interface CallMore {
   readonly progress?: Message[]
   /** Asks for logs; each is put here. */
   readonly logs?: Message[]
+  /** 2026-07-28: told of each round's questions before they are answered. */
+  readonly onRound?: (requests: Readonly<Record<string, Message>>) => void
   /** Cancels the call when it settles. */
   readonly until?: Promise<unknown>
 }
 
 const META = 'io.modelcontextprotocol/'
-const CAN = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+/** What a caller of these tables can be asked. */
+export const CAN: Json = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
 const INFO = { name: 'compat-caller', version: '1' }
 const MOST_ROUNDS = 4
 
@@ -74,19 +77,19 @@ export function answerQuestion(method: string, params: Json | undefined): Json {
   }
 }
 
-/** Opens a caller; a session revision says `initialize` first. */
-export async function openCaller(revision: Revision, wire: Wire): Promise<Caller> {
-  return isModern(revision) ? openModern(revision, wire) : openSession(revision, wire)
+/** Opens a caller; a session revision says `initialize` first. @param can what it says it can be asked. */
+export async function openCaller(revision: Revision, wire: Wire, can: Json = CAN): Promise<Caller> {
+  return isModern(revision) ? openModern(revision, wire, can) : openSession(revision, wire, can)
 }
 
-async function openModern(revision: Revision, wire: Wire): Promise<Caller> {
+async function openModern(revision: Revision, wire: Wire, can: Json): Promise<Caller> {
   const notices: Message[] = []
   const watching: Request[] = []
   let last = 0
   wire.agreed(revision)
   const meta = (more: Json): Json => ({
     [`${META}protocolVersion`]: revision,
-    [`${META}clientCapabilities`]: CAN,
+    [`${META}clientCapabilities`]: can,
     [`${META}clientInfo`]: INFO,
     ...more,
   })
@@ -122,6 +125,7 @@ async function openModern(revision: Revision, wire: Wire): Promise<Caller> {
         )
         const message = await request.answer
         if (message.result?.['resultType'] !== 'input_required') return message
+        more.onRound?.((message.result['inputRequests'] ?? {}) as Record<string, Message>)
         round = nextRound(message.result)
       }
       throw new Error('it never stops to ask')
@@ -159,7 +163,7 @@ function nextRound(result: Json): Json {
   return { inputResponses, ...(requestState === undefined ? {} : { requestState }) }
 }
 
-async function openSession(revision: Revision, wire: Wire): Promise<Caller> {
+async function openSession(revision: Revision, wire: Wire, can: Json): Promise<Caller> {
   const notices: Message[] = []
   let last = 0
   const take = (message: Message): boolean => {
@@ -177,7 +181,7 @@ async function openSession(revision: Revision, wire: Wire): Promise<Caller> {
       else if (message.method === 'notifications/message') logs?.push(message)
     })
   }
-  const hello = { protocolVersion: revision, capabilities: CAN, clientInfo: INFO }
+  const hello = { protocolVersion: revision, capabilities: can, clientInfo: INFO }
   const { result } = await open('initialize', hello).answer
   if (result?.['protocolVersion'] !== revision)
     throw new Error(`agreed on ${JSON.stringify(result)}`)

@@ -9,6 +9,7 @@ import { refused, type Outcome } from '../../src/core/words/outcome.ts'
 import type { Question, QuestionKind } from '../../src/core/words/question.ts'
 import type { Route } from '../../src/core/words/route.ts'
 import { jsonText, mcpNative } from '../../src/mcp/wire/native.ts'
+import { LOGIN_COMMAND, LOGIN_URL, SCOPE_COMMAND } from './guard.ts'
 import type { Json } from './peer.ts'
 
 export interface CorePort {
@@ -16,6 +17,8 @@ export interface CorePort {
   readonly dispatch: Dispatch
   /** Calls that were told to stop, by why. */
   readonly stopped: string[]
+  /** As if a person had logged in, or out. */
+  login(isIn: boolean): void
 }
 
 export const LARGE = 3 * 1024 * 1024
@@ -56,6 +59,7 @@ export function createCorePort(): CorePort {
   const watching = new Set<(uri: string) => void>()
   const stopped: string[] = []
   let grown = 0
+  let isIn = false
 
   const run = async ({ route }: NewCall, exchange: Exchange): Promise<Outcome> => {
     const asks = ASKS[route.exposed]
@@ -89,6 +93,10 @@ export function createCorePort(): CorePort {
       case 'touch':
         for (const listener of watching) listener(WATCHED)
         return said('touched')
+      case 'guarded':
+        return isIn ? said('let in') : wantLogin(exchange, LOGIN_COMMAND)
+      case 'wide':
+        return isIn ? said('let in') : wantLogin(exchange, SCOPE_COMMAND)
       case 'denied':
         return refused('policy', 'denied', 'denied by rules[0]; nothing was sent')
       case 'asked':
@@ -100,6 +108,9 @@ export function createCorePort(): CorePort {
   let calls = 0
   return {
     stopped,
+    login(now) {
+      isIn = now
+    },
     dispatch: async (call, exchange) => {
       const callId = `c${(calls += 1)}`
       return { callId, outcome: await run(call, exchange) }
@@ -146,6 +157,15 @@ function routeOf(kind: ListKind, exposed: string): Route {
     hints: {},
     trusted: true,
   }
+}
+
+/** As a peer's link ends a call for which a person has to log in. */
+function wantLogin({ can }: Exchange, message: string): Outcome {
+  const login = refused('peer', 'credentials_missing', message)
+  if (!can.url) return login
+  const elicitation = { mode: 'url', elicitationId: 'e1', url: LOGIN_URL, message }
+  const data = { elicitations: [elicitation] }
+  return { ...login, native: native({ code: -32_042, message, data }) }
 }
 
 function completed(result: Json): Outcome {

@@ -8,7 +8,7 @@ import type { DoorOptions } from '../../src/mcp/downstream/options.ts'
 import { serveStdio } from '../../src/mcp/downstream/stdio.ts'
 import { createHttpWire } from './caller-http.ts'
 import { createLineWire } from './caller-lines.ts'
-import { answerQuestion, openCaller, type Caller, type Message } from './caller.ts'
+import { answerQuestion, CAN, openCaller, type Caller, type Message } from './caller.ts'
 import {
   expectText,
   expectThat,
@@ -19,6 +19,7 @@ import {
   type Finding,
 } from './cells.ts'
 import { createCorePort, LARGE, WATCHED, type CorePort } from './core-port.ts'
+import { LOGIN_COMMAND, LOGIN_URL, SCOPE_COMMAND } from './guard.ts'
 import type { Json } from './peer.ts'
 import { CALLERS, hasQuestion, nameOf, type Asked, type End } from './revisions.ts'
 
@@ -48,13 +49,14 @@ export async function runDoors(): Promise<readonly Cell[]> {
 async function openEnd(
   core: CorePort,
   { revision, transport }: End,
+  can: Json = CAN,
 ): Promise<{ readonly caller: Caller; close(): Promise<void> }> {
   const ports = { catalogue: core.catalogue, dispatch: core.dispatch }
   if (transport === 'stdio') {
     const input = new PassThrough()
     const output = new PassThrough()
     const door = serveStdio(ports, { ...OPTIONS, principal: LOCAL, input, output })
-    const caller = await openCaller(revision, createLineWire(output, input))
+    const caller = await openCaller(revision, createLineWire(output, input), can)
     return {
       caller,
       async close() {
@@ -68,7 +70,7 @@ async function openEnd(
   const server = createServer((request, response) => void door.handle(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const caller = await openCaller(revision, createHttpWire(url))
+  const caller = await openCaller(revision, createHttpWire(url), can)
   return {
     caller,
     async close() {
@@ -138,6 +140,38 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   deny: (caller) => checkRefusal(caller, 'denied', 'denied'),
   ask: (caller) => checkRefusal(caller, 'asked', 'approval_required'),
+  async '401 as url question'(caller, core, { revision }) {
+    core.login(false)
+    if (!hasQuestion(revision, 'url')) {
+      await expectLoginWords(caller, 'guarded', LOGIN_COMMAND)
+      return `impossible because ${revision} has no such question; the call ends with the command to run`
+    }
+    await expectLoginQuestion(caller, core, 'guarded', LOGIN_COMMAND)
+    return 'works'
+  },
+  async '401 as words'(_caller, core, end) {
+    const { caller, close } = await openEnd(core, end, {})
+    try {
+      core.login(false)
+      await expectLoginWords(caller, 'guarded', LOGIN_COMMAND)
+      core.login(true)
+      expectText(await caller.call('guarded'), 'let in')
+      return 'works'
+    } finally {
+      await close()
+    }
+  },
+  /** As the revision can be told: a question, or the command with the scope. */
+  async 'step-up'(caller, core, { revision }) {
+    core.login(false)
+    if (hasQuestion(revision, 'url')) await expectLoginQuestion(caller, core, 'wide', SCOPE_COMMAND)
+    else {
+      await expectLoginWords(caller, 'wide', SCOPE_COMMAND)
+      core.login(true)
+      expectText(await caller.call('wide'), 'let in')
+    }
+    return 'works'
+  },
 }
 
 function has(caller: Caller, method: string): boolean {
@@ -158,6 +192,42 @@ async function checkAsk(
   }
   expectText(message, `accept ${JSON.stringify(answerQuestion(method, params))}`)
   return 'works'
+}
+
+/** Who opens the address calls again, by itself or within its rounds, and is let in. */
+async function expectLoginQuestion(
+  caller: Caller,
+  core: CorePort,
+  tool: string,
+  words: string,
+): Promise<void> {
+  const opened: (Json | undefined)[] = []
+  const open = (params: Json | undefined): void => {
+    opened.push(params)
+    core.login(true)
+  }
+  const onRound = (requests: Readonly<Record<string, Message>>): void => {
+    for (const { params } of Object.values(requests)) open(params)
+  }
+  let message = await caller.call(tool, {}, { onRound })
+  if (message.error?.['code'] === -32_042) {
+    const { elicitations } = message.error['data'] as { elicitations: readonly Json[] }
+    for (const one of elicitations) open(one)
+    message = await caller.call(tool)
+  }
+  const [asked] = opened
+  expectThat(
+    opened.length === 1 && asked?.['url'] === LOGIN_URL && asked['mode'] === 'url',
+    `it was to open ${JSON.stringify(opened)}`,
+  )
+  expectThat(String(asked?.['message']).includes(words), `it said ${String(asked?.['message'])}`)
+  expectText(message, 'let in')
+}
+
+async function expectLoginWords(caller: Caller, tool: string, words: string): Promise<void> {
+  const message = await caller.call(tool)
+  expectThat(message.result?.['isError'] === true, `it said ${JSON.stringify(message)}`)
+  expectThat(textOf(message).includes(words), `it said ${textOf(message)}`)
 }
 
 async function checkRefusal(caller: Caller, tool: string, code: string): Promise<Finding> {

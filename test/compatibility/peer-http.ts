@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Guard } from './guard.ts'
 import { createCompatPeer, type CompatPeer, type Incoming, type Json } from './peer.ts'
 import { isModern, type Revision } from './revisions.ts'
 import { createSessionAsks, type SessionAsks } from './session-asks.ts'
@@ -22,10 +23,11 @@ interface Session {
 
 type Message = Incoming & { readonly result?: Json; readonly error?: Json }
 
-/** Serves until closed. */
+/** Serves until closed. @param guard what it lets in; by default everybody. */
 export async function servePeer(
   revision: Revision,
   transport: 'http' | 'http+sse',
+  guard?: Guard,
 ): Promise<ServedPeer> {
   const sessions = new Map<string, Session>()
   const shared = createCompatPeer(revision)
@@ -46,6 +48,11 @@ export async function servePeer(
   const server = createServer((request, response) => {
     void readBody(request).then((body) => {
       const message = body === '' ? undefined : (JSON.parse(body) as Message)
+      const refused = guard?.(request, message)
+      if (refused !== undefined) {
+        response.writeHead(refused.status, { 'www-authenticate': refused.challenge })
+        return void response.end('{"error":"no"}')
+      }
       if (transport === 'http+sse') return handleTwoEndpoints(request, response, message)
       if (isModern(revision)) return handleModern(shared, response, message)
       return handleSession(request, response, message)

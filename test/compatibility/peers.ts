@@ -6,12 +6,13 @@ import type { OutboundCall } from '../../src/core/words/call.ts'
 import { LOCAL } from '../../src/core/words/principal.ts'
 import type { Outcome } from '../../src/core/words/outcome.ts'
 import { CANNOT_BE_ASKED, type CallerCan } from '../../src/core/words/question.ts'
-import { createMcpPeer, type McpPeer } from '../../src/mcp/upstream/client.ts'
+import { createMcpPeer, type McpPeer, type McpPeerConfig } from '../../src/mcp/upstream/client.ts'
 import { canonicalJson } from '../../src/mcp/wire/canonical.ts'
 import { jsonText, mcpNative } from '../../src/mcp/wire/native.ts'
 import { answerQuestion } from './caller.ts'
 import { expectThat, findCell, until, type Cell, type Finding } from './cells.ts'
 import { WATCHED, type Json } from './peer.ts'
+import { checkLogin, LOGIN_CHECKS, type CallOnce, type OpenAt } from './peer-logins.ts'
 import { servePeer, type ServedPeer } from './peer-http.ts'
 import { hasQuestion, isModern, nameOf, PEERS, type Asked, type End } from './revisions.ts'
 
@@ -30,6 +31,10 @@ export async function runPeers(): Promise<readonly Cell[]> {
       for (const [feature, check] of Object.entries(CHECKS)) {
         cells.push(await findCell(nameOf(end), feature, () => check(peer, end)))
       }
+      for (const [feature, check] of Object.entries(LOGIN_CHECKS)) {
+        const found = () => checkLogin(end, check, openAt, callOnce)
+        cells.push(await findCell(nameOf(end), feature, found))
+      }
     } finally {
       await close()
     }
@@ -44,15 +49,30 @@ async function openEnd({
   let served: ServedPeer | undefined
   if (transport !== 'stdio') served = await servePeer(revision, transport)
   const args = [join(import.meta.dirname, 'peer-lines.ts'), revision]
-  const peer = createMcpPeer(
-    {
-      name: 'peer',
-      trusted: true,
-      server:
-        served === undefined
-          ? { transport: 'stdio', command: process.execPath, args, env: {} }
-          : { transport: 'http', url: served.url, headers: {} },
+  const peer = makePeer(
+    served === undefined
+      ? { transport: 'stdio', command: process.execPath, args, env: {} }
+      : { transport: 'http', url: served.url, headers: {} },
+  )
+  await peer.listing()
+  return {
+    peer,
+    async close() {
+      await peer.close()
+      await served?.close()
     },
+  }
+}
+
+const openAt: OpenAt = (url, credentials) =>
+  makePeer({ transport: 'http', url, headers: {}, credentials })
+
+const callOnce: CallOnce = (peer, name, opens) =>
+  call(peer, name, { ...CANNOT_BE_ASKED, url: opens }).outcome
+
+function makePeer(server: McpPeerConfig['server']): McpPeer {
+  return createMcpPeer(
+    { name: 'peer', trusted: true, server },
     {
       clock: { now: Date.now },
       digest: {
@@ -64,14 +84,6 @@ async function openEnd({
       clientInfo: { name: 'compat', version: '1' },
     },
   )
-  await peer.listing()
-  return {
-    peer,
-    async close() {
-      await peer.close()
-      await served?.close()
-    },
-  }
 }
 
 interface Run {
