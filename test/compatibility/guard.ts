@@ -1,6 +1,11 @@
 /** A server's guard, and the credentials of whoever calls it: what is refused, and what becomes of a person's login. */
 import type { IncomingMessage } from 'node:http'
-import type { AfterRefusal, Credentials, Refusal } from '../../src/mcp/upstream/credentials.ts'
+import type {
+  AfterRefusal,
+  Credentials,
+  LoginAddress,
+  Refusal,
+} from '../../src/mcp/upstream/credentials.ts'
 import type { Incoming } from './peer.ts'
 
 /** What is answered instead, where a token or a scope of it is missing. */
@@ -37,7 +42,9 @@ export interface Keyring extends Credentials {
 export function createKeyring(): Keyring {
   const refusals: Refusal[] = []
   let held: string | undefined
-  const login: AfterRefusal = { kind: 'login', url: LOGIN_URL, detail: LOGIN_COMMAND }
+  const detail = LOGIN_COMMAND
+  const begin = async (): Promise<LoginAddress> => ({ url: LOGIN_URL, detail })
+  const login: AfterRefusal = { kind: 'login', detail, begin }
   return {
     refusals,
     take(token) {

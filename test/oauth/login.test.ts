@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import { createLoginDesk, type LoginDesk } from '../../src/gateway/auth/login-desk.ts'
 import type { AuthConfig } from '../../src/gateway/auth/words.ts'
-import type { AfterRefusal } from '../../src/mcp/upstream/credentials.ts'
 import { browse } from './browser.fixture.ts'
 import { serveProvider, type Provider, type ProviderOptions } from './provider.fixture.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type ResourceOptions,
   type ResourceServer,
 } from './resource-server.fixture.ts'
-import { send } from './send.fixture.ts'
+import { send, type AfterBegun } from './send.fixture.ts'
 
 const BY_PERSON: AuthConfig = { grant: 'authorization_code', scopes: [] }
 const { signal } = new AbortController()
@@ -62,7 +61,7 @@ async function logIn({ credentials }: Opened, principal = 'local'): Promise<void
   expect(await browse(after.url)).toMatchObject({ status: 200 })
 }
 
-const urlOf = (after: AfterRefusal | undefined): string =>
+const urlOf = (after: AfterBegun | undefined): string =>
   after?.kind === 'login' ? (after.url ?? '') : ''
 const tokensAsked = (): readonly string[] =>
   provider.asked().filter((what) => what.startsWith('token'))

@@ -1,12 +1,19 @@
 /** Sends as a link does: asks for credentials before each message, tells of each refusal, and stops after a few. */
-import type { AfterRefusal, Credentials, Refusal } from '../../src/mcp/upstream/credentials.ts'
+import type {
+  AfterRefusal,
+  Credentials,
+  LoginAddress,
+  Refusal,
+} from '../../src/mcp/upstream/credentials.ts'
 
 const MOST = 4
 
+export type AfterBegun = { readonly kind: 'again' } | ({ readonly kind: 'login' } & LoginAddress)
+
 export interface Sent {
   readonly status: number
-  /** What became of the last refusal. */
-  readonly after?: AfterRefusal
+  /** What became of the last refusal; a login is begun, as for a caller that opens its address. */
+  readonly after?: AfterBegun
   readonly times: number
 }
 
@@ -41,6 +48,13 @@ export async function send(
       ...(nonce === null ? {} : { nonce }),
     }
     const after = await credentials.afterRefusal(refusal, signal)
-    if (after.kind !== 'again' || times === MOST) return { status, times, after }
+    if (after.kind !== 'again' || times === MOST)
+      return { status, times, after: await begun(after, signal) }
   }
+}
+
+async function begun(after: AfterRefusal, signal: AbortSignal): Promise<AfterBegun> {
+  if (after.kind === 'again') return after
+  const { detail, begin } = after
+  return { kind: 'login', ...(begin === undefined ? { detail } : await begin(signal)) }
 }

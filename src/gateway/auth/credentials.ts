@@ -10,7 +10,13 @@
 import { ComityError } from '../../core/words/errors.ts'
 import { LOCAL } from '../../core/words/principal.ts'
 import { maskSecrets } from '../../mcp/upstream/supervise.ts'
-import type { AfterRefusal, Bearing, Credentials, Refusal } from '../../mcp/upstream/credentials.ts'
+import type {
+  AfterRefusal,
+  Bearing,
+  Credentials,
+  LoginAddress,
+  Refusal,
+} from '../../mcp/upstream/credentials.ts'
 import { parseChallenges } from './challenge.ts'
 import { createHeldTokens, type Held, type HeldTokens } from './credentials-held.ts'
 import { sayFailure, scopesWanted, unless, type Logins } from './login.ts'
@@ -95,16 +101,21 @@ class OAuthCredentials implements PeerCredentials {
       return { kind: 'login', detail: `${name} led elsewhere, where its credentials do not go` }
     const owner = this.#ownerOf(refusal.principal)
     try {
-      return await unless(signal, this.#decide(owner, refusal, signal))
+      return await unless(signal, this.#decide(owner, refusal))
     } catch (error) {
-      if (!(error instanceof OAuthFailure || error instanceof ComityError)) throw error
-      const detail = `${name} wants a login, which failed: ${sayFailure(error)}`
-      this.#rests.set(owner, { until: performance.now() + REST_MS, detail })
-      return { kind: 'login', detail }
+      return { kind: 'login', detail: this.#rest(owner, error) }
     }
   }
 
-  async #decide(owner: string, refusal: Refusal, signal: AbortSignal): Promise<AfterRefusal> {
+  /** What failed is not tried again at once. @returns why, in words. */
+  #rest(owner: string, error: unknown): string {
+    if (!(error instanceof OAuthFailure || error instanceof ComityError)) throw error
+    const detail = `${this.#peer.name} wants a login, which failed: ${sayFailure(error)}`
+    this.#rests.set(owner, { until: performance.now() + REST_MS, detail })
+    return detail
+  }
+
+  async #decide(owner: string, refusal: Refusal): Promise<AfterRefusal> {
     this.#parts.oauth.noteNonce(refusal.url, refusal.nonce)
     if (wantsOtherNonce(refusal)) return { kind: 'again' }
     const held = this.#held.of(owner)
@@ -114,14 +125,14 @@ class OAuthCredentials implements PeerCredentials {
     const rest = this.#rests.get(owner)
     if (rest !== undefined && performance.now() < rest.until)
       return { kind: 'login', detail: rest.detail }
-    if (refusal.status === 403 && held !== undefined) return this.#stepUp(held, refusal, signal)
+    if (refusal.status === 403 && held !== undefined) return this.#stepUp(held, refusal)
     let why = held === undefined ? undefined : 'the login is not accepted any more'
     if (held?.tokens.refreshToken !== undefined && !this.#held.isFresh(held)) {
       const renewal = await this.#held.renew(held, refusal)
       if (renewal.kind === 'renewed') return { kind: 'again' }
       why = renewal.detail
     }
-    if (this.#byPerson) return this.#askPerson(refusal, { why, earlier: [], scopes: [] }, signal)
+    if (this.#byPerson) return this.#askPerson(refusal, { why, earlier: [], scopes: [] })
     if (held !== undefined && this.#held.isFresh(held))
       return {
         kind: 'login',
@@ -136,7 +147,7 @@ class OAuthCredentials implements PeerCredentials {
   }
 
   /** @source MCP 2026-07-28, authorization, scope challenge handling */
-  async #stepUp(held: Held, refusal: Refusal, signal: AbortSignal): Promise<AfterRefusal> {
+  async #stepUp(held: Held, refusal: Refusal): Promise<AfterRefusal> {
     const { tokens, place } = held
     const wanted = scopesWanted(refusal)
     const asked = this.#askedOf(place.principal)
@@ -153,7 +164,7 @@ class OAuthCredentials implements PeerCredentials {
       }
     const why = `this needs the scopes ${sayScopes(wanted)}`
     if (this.#byPerson)
-      return this.#askPerson(refusal, { why, earlier: tokens.scopes, scopes: wanted }, signal)
+      return this.#askPerson(refusal, { why, earlier: tokens.scopes, scopes: wanted })
     await this.#held.obtain(place.principal, {
       refused: tokens.accessToken,
       refusal,
@@ -163,28 +174,35 @@ class OAuthCredentials implements PeerCredentials {
     return { kind: 'again' }
   }
 
-  async #askPerson(
-    refusal: Refusal,
-    { why, earlier, scopes }: PersonWords,
-    signal: AbortSignal,
-  ): Promise<AfterRefusal> {
+  /** No login is begun for whoever cannot open its address: that would register a client, and open a port, for nobody. */
+  #askPerson(refusal: Refusal, words: PersonWords): AfterRefusal {
+    const detail = this.#sayLogin(refusal.principal, '', words)
+    return { kind: 'login', detail, begin: (signal) => this.#begin(refusal, words, signal) }
+  }
+
+  async #begin(refusal: Refusal, words: PersonWords, signal: AbortSignal): Promise<LoginAddress> {
     const { principal } = refusal
+    const { earlier } = words
+    try {
+      const request = { principal, peer: this.#peer, refusal, earlier }
+      const login = await this.#parts.logins.begin(request, signal)
+      void login.ended.then(({ kind }) => {
+        if (kind !== 'logged_in') return
+        this.#noteAsked(principal, login.scopes)
+        // The very next message bears it.
+        this.#held.forget(principal)
+      })
+      const detail = this.#sayLogin(principal, ` at ${login.issuer}`, words)
+      return mayOpen(login.url) ? { url: login.url, detail } : { detail }
+    } catch (error) {
+      return { detail: this.#rest(this.#ownerOf(principal), error) }
+    }
+  }
+
+  #sayLogin(principal: string, where: string, { why, scopes }: PersonWords): string {
     const { name } = this.#peer
-    const login = await this.#parts.logins.begin(
-      { principal, peer: this.#peer, refusal, earlier },
-      signal,
-    )
-    void login.ended.then(({ kind }) => {
-      if (kind !== 'logged_in') return
-      this.#noteAsked(principal, login.scopes)
-      // The very next message bears it.
-      this.#held.forget(principal)
-    })
     const because = why === undefined ? '' : ` (${why})`
-    const detail = `${name} wants ${principal} to log in at ${login.issuer}${because}; run: ${loginCommand(name, principal, scopes)}`
-    return mayOpen(login.url)
-      ? { kind: 'login', url: login.url, detail }
-      : { kind: 'login', detail }
+    return `${name} wants ${principal} to log in${where}${because}; run: ${loginCommand(name, principal, scopes)}`
   }
 
   async #bearRenewed(held: Held, bearing: Bearing): Promise<Headers> {

@@ -156,8 +156,8 @@ describe('messages bear credentials', () => {
     const address = 'http://127.0.0.1:1/login'
     const keys = keyring(new Map(), () => ({
       kind: 'login',
-      url: address,
       detail: 'run: comity login peer',
+      begin: async () => ({ url: address, detail: 'run: comity login peer' }),
     }))
     const peer = open(url, keys)
     const words = await makeCall(peer, 'pay')

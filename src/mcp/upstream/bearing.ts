@@ -231,8 +231,7 @@ function challengesIn(headers: PostAnswer['headers']): readonly string[] {
 
 function loginNeeded(
   { status }: PostAnswer,
-  { url, detail }: Extract<AfterRefusal, { kind: 'login' }>,
+  { begin: login, detail }: Extract<AfterRefusal, { kind: 'login' }>,
 ): LinkFailure {
-  const options = { status, ...(url === undefined ? {} : { loginUrl: url }) }
-  return new LinkFailure('unauthorized', true, detail, options)
+  return new LinkFailure('unauthorized', true, detail, { status, login })
 }

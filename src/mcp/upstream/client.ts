@@ -24,7 +24,7 @@ import { abortable } from './abortable.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from '../wire/deadlines.ts'
-import type { Credentials } from './credentials.ts'
+import type { Credentials, LoginAddress } from './credentials.ts'
 import { createEra, type Era } from './era.ts'
 import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
@@ -353,7 +353,7 @@ class ServerPeer implements McpPeer {
     try {
       return await this.#place(sending)
     } catch (error) {
-      return this.#judge(error, sending)
+      return this.#judge(error, sending, await addressFor(error, exchange, stop))
     } finally {
       const told = sending.end()
       if (told !== undefined) await told
@@ -361,10 +361,10 @@ class ServerPeer implements McpPeer {
     }
   }
 
-  #judge(error: unknown, { act, exchange, stop, wasSent }: PeerCall): Outcome {
+  #judge(error: unknown, { act, stop, wasSent }: PeerCall, address?: LoginAddress): Outcome {
     if (error instanceof LinkFailure) {
-      const { can } = exchange
-      return judgeFailure(error, { peer: this.name, act, can }, stop.reason(), stop.limit())
+      const asked = { peer: this.name, act }
+      return judgeFailure(error, asked, stop.reason(), stop.limit(), address)
     }
     if (!(error instanceof JsonFault)) throw error
     // The one that wrote what cannot be read is the caller until bytes left, and the server from then on.
@@ -410,6 +410,23 @@ class ServerPeer implements McpPeer {
     const { act, stop } = call
     const send = (session: Session): Promise<Outcome> => sendCall(this.#world, session, offer, call)
     return onSession(connection, send, { signal: stop, act })
+  }
+}
+
+/** Begins the login that is missing, where the caller can open an address. @returns nothing where it is told in words. */
+async function addressFor(
+  error: unknown,
+  { can }: Exchange,
+  stop: CallStop,
+): Promise<LoginAddress | undefined> {
+  if (!(error instanceof LinkFailure) || error.login === undefined || !can.url) return undefined
+  const gone = new AbortController()
+  try {
+    return await abortable(error.login(gone.signal), stop)
+  } catch {
+    return undefined
+  } finally {
+    gone.abort()
   }
 }
 

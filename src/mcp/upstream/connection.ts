@@ -173,7 +173,7 @@ function asFailure(error: unknown): LinkFailure {
   const message = error instanceof Error ? error.message : String(error)
   const refused =
     error instanceof LinkFailure && error.reason === 'unauthorized' ? error : undefined
-  const { reason = 'unreachable', status, loginUrl } = refused ?? {}
+  const { reason = 'unreachable', status, login } = refused ?? {}
   const said = status === undefined ? {} : { status }
-  return new LinkFailure(reason, false, message, { cause: error, loginUrl, ...said })
+  return new LinkFailure(reason, false, message, { cause: error, login, ...said })
 }

@@ -33,10 +33,20 @@ export type AfterRefusal =
   /**
    * A person has to log in.
    *
-   * @property url where, for callers that can open one; good once.
    * @property detail what was tried, and the command to run. Never a secret.
+   * @property begin begins that login, for somebody who can open an address; left out where none is to be had.
    */
-  | { readonly kind: 'login'; readonly url?: string; readonly detail: string }
+  | { readonly kind: 'login'; readonly detail: string; readonly begin?: BeginLogin }
+
+/** Begins a login, or finds the one that is open: nothing is asked of any authorization server before. Never rejects but by its signal. */
+export type BeginLogin = (signal: AbortSignal) => Promise<LoginAddress>
+
+export interface LoginAddress {
+  /** Good once. Left out: there is none that could be shown. */
+  readonly url?: string
+  /** As of a refusal. */
+  readonly detail: string
+}
 
 export interface Credentials {
   /**

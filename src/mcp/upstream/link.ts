@@ -4,6 +4,7 @@
  * A link knows JSON-RPC and its transport. What a method means, and which outcome a broken link is,
  * its users decide; a link only says whether bytes may have left.
  */
+import type { BeginLogin } from './credentials.ts'
 import {
   createId,
   encodeRequest,
@@ -138,8 +139,8 @@ export class LinkFailure extends Error {
   readonly status: number | undefined
   /** The server said that it does not know the session: a new one may be served. It may have run all the same. */
   readonly sessionLost: boolean
-  /** Where a person can log in, for callers that can open an address; good once. */
-  readonly loginUrl: string | undefined
+  /** Begins the login that is missing, for callers that can open an address. */
+  readonly login: BeginLogin | undefined
 
   constructor(
     reason: LinkFailureReason,
@@ -148,7 +149,7 @@ export class LinkFailure extends Error {
     options: {
       readonly status?: number
       readonly sessionLost?: boolean
-      readonly loginUrl?: string | undefined
+      readonly login?: BeginLogin | undefined
       readonly cause?: unknown
     } = {},
   ) {
@@ -157,7 +158,7 @@ export class LinkFailure extends Error {
     this.sent = sent
     this.status = options.status
     this.sessionLost = options.sessionLost === true
-    this.loginUrl = options.loginUrl
+    this.login = options.login
   }
 }
 

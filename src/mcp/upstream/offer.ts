@@ -220,13 +220,13 @@ class KeptOffer implements Offer {
 
   #unlisted(error: unknown, signal: CancelSignal): Failed {
     if (!(error instanceof LinkFailure)) throw error
-    const { reason, message, status, loginUrl } = error
+    const { reason, message, status, login } = error
     if (signal.aborted) throw new LinkFailure('aborted', false, 'canceled before sending')
     // The list was sent, the call was not.
     if (reason === 'broken' || reason === 'unauthorized')
       throw new LinkFailure(reason, false, message, {
         ...(status === undefined ? {} : { status }),
-        loginUrl,
+        login,
       })
     const { peer } = this.#deps
     return refused(

@@ -23,6 +23,7 @@ import { RESULT_TYPES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, readValue, scanObject, sliceOf, textOf } from '../wire/spans.ts'
 import type { Member } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
+import type { LoginAddress } from './credentials.ts'
 import type { PeerFacts } from './facts.ts'
 import type { LinkFailure } from './link.ts'
 import { canBear, mayBeOpened, NO_ADDRESS, problemOf, readQuestion } from './questions.ts'
@@ -89,13 +90,15 @@ export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome
  * The outcome of no answer.
  *
  * @param stopped why the caller's signal was aborted, if it was.
+ * @param address where a login that is missing was begun, for a caller that can open it.
  * @param limit which limit of the peer was passed, in words that go on its name.
  */
 export function judgeFailure(
   failure: LinkFailure,
-  { peer, act, can }: Pick<Asked, 'peer' | 'act' | 'can'>,
+  { peer, act }: Pick<Asked, 'peer' | 'act'>,
   stopped: StopReason | undefined,
   limit?: string,
+  address?: LoginAddress,
 ): Outcome {
   const { reason, sent, message } = failure
   const detail = `${peer}: ${message}`
@@ -103,7 +106,9 @@ export function judgeFailure(
     case 'unreachable':
       return refused('transport', 'peer_unreachable', detail)
     case 'unauthorized':
-      return askForLogin(failure, refused('peer', 'credentials_missing', detail), can)
+      return address === undefined
+        ? refused('peer', 'credentials_missing', detail)
+        : askForLogin(address, peer)
     case 'refused':
       return refused('transport', 'peer_error', detail)
     case 'congested':
@@ -129,12 +134,9 @@ export function judgeFailure(
 }
 
 /** For callers that can open an address: as servers of 2025-11-25 ask for one, which every door can pass on. */
-function askForLogin(
-  { loginUrl: url, message }: LinkFailure,
-  login: Failed,
-  can: CallerCan,
-): Failed {
-  if (url === undefined || !can.url) return login
+function askForLogin({ url, detail: message }: LoginAddress, peer: string): Failed {
+  const login = refused('peer', 'credentials_missing', `${peer}: ${message}`)
+  if (url === undefined) return login
   const elicitation = { mode: 'url', elicitationId: `login-${randomUUID()}`, url, message }
   const error = {
     code: LEGACY_ERRORS.urlElicitationRequired,

@@ -289,6 +289,6 @@ function elsewhere(): LinkFailure {
   return new LinkFailure('unreadable', false, what)
 }
 
-function statusOf({ status, loginUrl }: LinkFailure) {
-  return status === undefined ? {} : { status, loginUrl }
+function statusOf({ status, login }: LinkFailure) {
+  return status === undefined ? {} : { status, login }
 }
