@@ -142,3 +142,12 @@ test('an IPv6 address is bound with or without brackets and served in its bracke
     await host?.close()
   }
 })
+
+test('a target that names its host too is served as its path alone is', async () => {
+  const port = await serve({})
+  const origin = `http://127.0.0.1:${port}`
+  const { status, text } = await ask(port, `${origin}/healthz?at=once`, {})
+  expect([status, JSON.parse(text)]).toEqual([200, { status: 'ok' }])
+  const headers = { host: `127.0.0.1:${port}`, authorization: 'Bearer t-alice' }
+  expect((await ask(port, `${origin}/mcp`, headers)).status).toBe(405)
+})

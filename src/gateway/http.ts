@@ -88,9 +88,11 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   }
 }
 
+/** Of a target as it is mostly sent, and of one that names its host too, which a server has to take (RFC 9112, 3.2.2). */
 function pathOf({ url = '' }: IncomingMessage): string {
-  const end = url.indexOf('?')
-  return end < 0 ? url : url.slice(0, end)
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/iu, '')
+  const end = target.indexOf('?')
+  return end < 0 ? target : target.slice(0, end)
 }
 
 function sendNotFound(response: ServerResponse): void {
@@ -130,7 +132,10 @@ function lateA2aDoor(make: () => Promise<A2aDoor>): A2aDoor & { open(): Promise<
 
 /** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
 function createAuthenticate(tokens: readonly TokenConfig[] | undefined): Authenticate {
-  if (tokens === undefined) return () => Promise.resolve({ principal: LOCAL })
+  if (tokens === undefined) {
+    const local = Promise.resolve({ principal: LOCAL })
+    return () => local
+  }
   const known = tokens.map(({ token, principal, groups }) => ({
     digest: hash(token),
     principal: { id: principal, groups, via: 'token' } satisfies Principal,

@@ -4,7 +4,13 @@
  * A modern caller that closes its stream cancels; a legacy one that disconnects does not, and is only noted as gone. The
  * call's time stands still while a person is asked.
  */
-import type { CallEvent, Exchange, StopReason } from '../../core/ports/upstream.ts'
+import type {
+  CallEvent,
+  Exchange,
+  StopListener,
+  Stopping,
+  StopReason,
+} from '../../core/ports/upstream.ts'
 import type { Answer, CallerCan, Question } from '../../core/words/question.ts'
 import { Deadlines, type Due } from '../wire/deadlines.ts'
 import type { Place } from '../wire/in-flight.ts'
@@ -36,10 +42,12 @@ export function openExchange(visit: Visit, leftMs: number, deadlines: Deadlines)
 }
 
 /** Both halves in one object, since there is one for every call. */
-class VisitExchange implements OpenExchange, Exchange, PresenceWatcher, Expiring {
+class VisitExchange implements OpenExchange, Exchange, Stopping, PresenceWatcher, Expiring {
   readonly ask?: NonNullable<Exchange['ask']>
   readonly #first: Visit
-  readonly #controller = new AbortController()
+  /** Made for whoever needs a true signal. */
+  #controller: AbortController | undefined
+  readonly #watchers: StopListener[] = []
   readonly #deadline: Deadline
   #reason: StopReason | undefined
   #isClosed = false
@@ -64,7 +72,28 @@ class VisitExchange implements OpenExchange, Exchange, PresenceWatcher, Expiring
   }
 
   get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    }
     return this.#controller.signal
+  }
+
+  get stopping(): Stopping {
+    return this
+  }
+
+  get isStopped(): boolean {
+    return this.#reason !== undefined
+  }
+
+  watch(listener: StopListener): void {
+    if (this.#reason === undefined) this.#watchers.push(listener)
+  }
+
+  unwatch(listener: StopListener): void {
+    const at = this.#watchers.indexOf(listener)
+    if (at !== -1) this.#watchers.splice(at, 1)
   }
 
   get can(): CallerCan {
@@ -143,7 +172,8 @@ class VisitExchange implements OpenExchange, Exchange, PresenceWatcher, Expiring
   #stop(why: StopReason): void {
     if (this.#isClosed || this.#reason !== undefined) return
     this.#reason = why
-    this.#controller.abort(why)
+    for (const watcher of this.#watchers.splice(0)) watcher.stopped()
+    this.#controller?.abort(why)
   }
 
   /** A caller with a session is asked on it, and not hurried meanwhile. */
@@ -166,7 +196,10 @@ export function withAsk(
 ): Exchange {
   const stop = exchange.stop?.bind(exchange)
   return {
-    signal: exchange.signal,
+    get signal() {
+      return exchange.signal
+    },
+    stopping: exchange.stopping,
     can: exchange.can,
     stopReason: () => exchange.stopReason(),
     onGone: (listener) => exchange.onGone?.(listener),

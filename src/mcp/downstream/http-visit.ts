@@ -18,7 +18,7 @@ import { SERVED_REVISIONS } from './discover.ts'
 import { claimsModern } from './era.ts'
 import type { Authenticate } from './http.ts'
 import { HttpAnswer, type AnswerTerms, type AnswerWatcher } from './http-answer.ts'
-import type { Arrivals } from './http-body.ts'
+import type { Arrivals, ReadBody } from './http-body.ts'
 import { HttpCaller } from './http-caller.ts'
 import { refuseMediaTypes, refusalReply, type HttpRefusal } from './http-guard.ts'
 import {
@@ -137,7 +137,7 @@ export class HttpVisit implements Desk, AnswerWatcher {
     this.#close()
   }
 
-  async #answerRequest(from: From): Promise<Reply | undefined> {
+  #answerRequest(from: From): Reply | Promise<Reply | undefined> {
     const { headers } = from
     const { method } = this.#request
     // Only session revisions have sessions to listen to and to end.
@@ -147,11 +147,19 @@ export class HttpVisit implements Desk, AnswerWatcher {
     if (method === 'GET' && listens) return listen(this, from)
     if (method !== 'POST') return refusalReply(NO_STREAM)
     const refused = refuseMediaTypes(headers)
-    if (refused !== undefined) return refusalReply(refused)
+    return refused === undefined ? this.#answerPosted(from, isModern) : refusalReply(refused)
+  }
+
+  async #answerPosted(from: From, isModern: boolean): Promise<Reply | undefined> {
     const body = await this.#hall.arrivals.read(this.#request)
+    // Awaited here: to return a promise from one costs two more.
+    return await this.#answerBody(body, from, isModern)
+  }
+
+  #answerBody(body: ReadBody, from: From, isModern: boolean): Reply | Promise<Reply | undefined> {
     if (body === undefined) return { status: 400 }
     if (!(body instanceof Uint8Array)) return refusalReply(body)
-    if (looksLikeBatch(body) && !isModern) return answerLegacyBatch(this, body, from)
+    if (!isModern && looksLikeBatch(body)) return answerLegacyBatch(this, body, from)
     return this.#answerMessage(parseMessage(body), from)
   }
 

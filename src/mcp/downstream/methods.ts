@@ -11,7 +11,7 @@ import { getSkill, listSkills, readDirectory } from './skills.ts'
 import { callTool } from './tools.ts'
 import type { Visit } from './visit.ts'
 
-type Method = (door: Door, visit: Visit) => Promise<Answer>
+type Method = (door: Door, visit: Visit) => Answer | Promise<Answer>
 
 const METHODS: ReadonlyMap<string, { readonly offer: Offer; readonly serve: Method }> = new Map([
   ['tools/list', { offer: 'tools', serve: (door, visit) => listCapabilities(door, visit, 'tool') }],

@@ -16,7 +16,7 @@ import { badParams, type Answer } from './answer.ts'
 import { inNameOf } from './asked-by.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
 import { openEnvelope, readUnasked, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
-import { openExchange } from './exchange.ts'
+import { openExchange, type OpenExchange } from './exchange.ts'
 import { linkedUris } from './links.ts'
 import { askInRounds } from './live-rounds.ts'
 import type { Door } from './options.ts'
@@ -26,13 +26,13 @@ import { urlsToOpen } from './url-required.ts'
 import { doorOf, paramBytes, type Visit } from './visit.ts'
 
 /** @param args what policy and schema look at, already checked strictly. */
-export async function placeCall(
+export function placeCall(
   door: Door,
   visit: Visit,
   route: Route,
   operation: Operation,
   args: JsonText,
-): Promise<Answer> {
+): Answer | Promise<Answer> {
   const placed: Placed = { door, visit, route }
   const earlier = openEnvelope(door, visit, route.exposed)
   if (earlier !== undefined && earlier.kind !== 'round') return earlier
@@ -45,26 +45,50 @@ export async function placeCall(
   if (unasked !== undefined && 'kind' in unasked) return unasked
   const { limits, ports } = door
   const askable = canBeAsked(visit)
-  const patient = createCall(door, visit, route, operation, args, {
+  const call = createCall(door, visit, route, operation, args, {
     continuation: unasked ?? continuationOf(earlier),
     idempotency: singleUse(route, operation, earlier),
     patientMs: askable ? limits.maxRounds * limits.questionMs : 0,
   })
   // The exchange keeps the time: what a person takes to answer is not the call's.
   const opened = openExchange(visit, limits.callMs, door.deadlines)
-  if (visit.era === 'modern' && askable) {
-    const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
-    const parked = door.parked.begin(by, opened, (exchange) =>
-      ports.dispatch(patient, inNameOf(route.peer, exchange)),
+  const round = earlier?.round ?? 0
+  if (visit.era !== 'modern') return runAsked(placed, call, opened)
+  if (!askable) return run(placed, call, opened, round)
+  const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
+  const parked = door.parked.begin(by, opened, (exchange) =>
+    ports.dispatch(call, inNameOf(route.peer, exchange)),
+  )
+  return answerNext(placed, parked, round)
+}
+
+/** The call of one who can be asked nothing while it runs. */
+async function run(
+  placed: Placed,
+  call: NewCall,
+  opened: OpenExchange,
+  round: number,
+): Promise<Answer> {
+  const { door, route } = placed
+  try {
+    return finish(
+      placed,
+      await door.ports.dispatch(call, inNameOf(route.peer, opened.exchange)),
+      round,
     )
-    return answerNext(placed, parked, earlier?.round ?? 0)
+  } finally {
+    opened.close()
   }
+}
+
+/** The call of one with a session, who is asked on it. */
+async function runAsked(placed: Placed, call: NewCall, opened: OpenExchange): Promise<Answer> {
+  const { door, route } = placed
   try {
     const exchange = inNameOf(route.peer, opened.exchange)
-    const dispatched = await ports.dispatch(patient, exchange)
-    if (visit.era === 'modern') return finish(placed, dispatched, earlier?.round ?? 0)
+    const dispatched = await door.ports.dispatch(call, exchange)
     const ended = await askInRounds(placed, dispatched, exchange, (continuation) =>
-      ports.dispatch({ ...patient, continuation }, exchange),
+      door.ports.dispatch({ ...call, continuation }, exchange),
     )
     return 'kind' in ended ? ended : finish(placed, ended, 0)
   } finally {

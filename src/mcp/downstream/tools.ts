@@ -21,7 +21,7 @@ import { callTaskTool, isTaskTool } from './task-tools.ts'
 import { stringParam, type Visit } from './visit.ts'
 
 /** @throws JsonFault for arguments of which two readers may disagree. */
-export async function callTool(door: Door, visit: Visit): Promise<Answer> {
+export function callTool(door: Door, visit: Visit): Answer | Promise<Answer> {
   const name = stringParam(visit, 'name')
   if (name === undefined) return badParams('tools/call needs params.name, a string')
   const args = readArguments(visit)
@@ -31,14 +31,44 @@ export async function callTool(door: Door, visit: Visit): Promise<Answer> {
     const exact = parseExact(new TextDecoder().decode(args.bytes))
     return callTaskTool(door, door.ports.delegation, visit, name, exact)
   }
-  const route = await door.ports.catalogue.resolve('tool', name, visit.principal)
+  const route = door.ports.catalogue.resolve('tool', name, visit.principal)
+  if (route instanceof Promise) return callLater(door, visit, name, args, route)
+  return callResolved(door, visit, name, args, route)
+}
+
+/** What has to be waited for is known for most calls: a promise less for each of them. */
+async function callLater(
+  door: Door,
+  visit: Visit,
+  name: string,
+  args: JsonText,
+  route: Promise<Route | undefined>,
+): Promise<Answer> {
+  return callResolved(door, visit, name, args, await route)
+}
+
+function callResolved(
+  door: Door,
+  visit: Visit,
+  name: string,
+  args: JsonText,
+  route: Route | undefined,
+): Answer | Promise<Answer> {
   if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
   const annotated = annotationsFor(door, visit, route)
-  const mismatch = checkArgumentHeaders(
-    annotated instanceof Promise ? await annotated : annotated,
-    visit,
-    args,
-  )
+  return annotated instanceof Promise
+    ? annotated.then((listed) => callRoute(door, visit, route, args, listed))
+    : callRoute(door, visit, route, args, annotated)
+}
+
+function callRoute(
+  door: Door,
+  visit: Visit,
+  route: Route,
+  args: JsonText,
+  annotated: ParamHeaders,
+): Answer | Promise<Answer> {
+  const mismatch = checkArgumentHeaders(annotated, visit, args)
   if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
   if (route.kind === 'agent' && door.ports.delegation !== undefined) {
     return delegateTool(door, door.ports.delegation, visit, route, args)
@@ -87,7 +117,7 @@ function checkArgumentHeaders(
   return checkParamHeaders(annotations.headers, args.value(), visit.headers)
 }
 
-/** Not waited for when they are known. */
+/** Those of a tool for a caller whose headers repeat its arguments. */
 function annotationsFor(
   door: Door,
   visit: Visit,

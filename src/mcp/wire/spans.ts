@@ -69,8 +69,8 @@ class Found implements Member {
   readonly type: JsonType
   readonly start: number
   readonly end: number
-  readonly #keyStart: number
-  readonly #keyEnd: number
+  readonly keyStart: number
+  readonly keyEnd: number
 
   constructor(
     key: string,
@@ -84,12 +84,12 @@ class Found implements Member {
     this.type = type
     this.start = start
     this.end = end
-    this.#keyStart = keyStart
-    this.#keyEnd = keyEnd
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
   }
 
   get keySpan(): Span {
-    return { start: this.#keyStart, end: this.#keyEnd }
+    return { start: this.keyStart, end: this.keyEnd }
   }
 
   get value(): Span {
@@ -238,30 +238,42 @@ function readText(bytes: Uint8Array, from: number, to: number): string {
 /** Longest text that is looked up among those read before, in bytes. */
 const MAX_KNOWN = 64
 const KNOWN_PLACES = 1024
-/** Texts that were read lately, each at the one place that its length and ends give it. */
+/** Texts that were read lately, each at one of two places that its length and some of its bytes give it. */
 const knownTexts: string[] = Array.from({ length: KNOWN_PLACES }, () => '')
 
 /** A short plain text, the very string that it was last time; undefined when it holds an escape or is not ASCII. */
 function readKnown(bytes: Uint8Array, start: number, end: number): string | undefined {
   const length = end - start
   if (length === 0) return ''
+  // Looked at in five places: keys of one prefix and one end are many.
   const place =
-    (length * 97 + bytes[start]! * 31 + bytes[end - 1]! * 7 + bytes[start + (length >> 1)]!) %
+    (length * 97 +
+      bytes[start]! * 31 +
+      bytes[start + (length >> 2)]! * 13 +
+      bytes[start + (length >> 1)]! * 53 +
+      bytes[end - 1 - (length >> 2)]! * 19 +
+      bytes[end - 1]! * 7) %
     KNOWN_PLACES
   const known = knownTexts[place]!
-  if (known.length === length) {
-    let at = 0
-    while (at < length && known.charCodeAt(at) === bytes[start + at]) at += 1
-    if (at === length) return known
-  }
-  let text = ''
+  if (isText(known, bytes, start, length)) return known
+  const other = knownTexts[place ^ 1]!
+  if (isText(other, bytes, start, length)) return other
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!
     if (byte >= 0x80 || byte === BACKSLASH) return undefined
-    text += String.fromCharCode(byte)
   }
+  const text = Buffer.prototype.latin1Slice.call(bytes, start, end)
+  // Two that would stand at one place have one each.
+  knownTexts[place ^ 1] = known
   knownTexts[place] = text
   return text
+}
+
+function isText(text: string, bytes: Uint8Array, start: number, length: number): boolean {
+  if (text.length !== length) return false
+  let at = 0
+  while (at < length && text.charCodeAt(at) === bytes[start + at]) at += 1
+  return at === length
 }
 
 /** The value of a span that was scanned before, parsed. Numbers beyond 2^53 lose digits here. */
