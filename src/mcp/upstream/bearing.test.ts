@@ -154,10 +154,15 @@ describe('messages bear credentials', () => {
   test('a person is needed: a question for callers that can open an address, words for others', async () => {
     const { url } = await guarded((_token, method) => method !== 'tools/call')
     const address = 'http://127.0.0.1:1/login'
+    let begun = 0
+    const begin = async () => {
+      begun += 1
+      return { url: address, detail: 'run: comity login peer' }
+    }
     const keys = keyring(new Map(), () => ({
       kind: 'login',
       detail: 'run: comity login peer',
-      begin: async () => ({ url: address, detail: 'run: comity login peer' }),
+      begin,
     }))
     const peer = open(url, keys)
     const words = await makeCall(peer, 'pay')
@@ -168,7 +173,10 @@ describe('messages bear credentials', () => {
     })
     expect(words.outcome).not.toHaveProperty('native')
     expect(words.outcome).toHaveProperty('detail', expect.stringContaining('comity login peer'))
+    // A login of which nobody would see the address.
+    expect(begun).toBe(0)
     const asked = await makeCall(peer, 'pay', {}, { can: { url: true } })
+    expect(begun).toBe(1)
     expect(valueOf(asked.outcome)).toMatchObject({
       code: -32042,
       data: { elicitations: [{ mode: 'url', url: address }] },
