@@ -3,13 +3,15 @@
  * suite. A host in process takes the suite's server as its peer; an official client is its caller.
  *
  * What has to be done is named by MCP_CONFORMANCE_SCENARIO; what goes to the suite's server is
- * comity's upstream alone, after gate, ledger and dispatch.
+ * comity's upstream alone, after gate, ledger and dispatch. Logging in is conformance-auth.ts's.
  */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createHost } from '../src/gateway/create-host.ts'
+import { useWithLogins } from './conformance-auth.ts'
+import { isLogin } from './conformance-requirements.ts'
 
 type Caller = Client
 type Scenario = (caller: Caller) => Promise<void>
@@ -51,7 +53,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
 }
 
 /** The suite ends only the shell around it: whoever waits in vain has to end by itself. */
-const GIVE_UP_MS = 15_000
+const GIVE_UP_MS = 25_000
 
 async function main(url: string | undefined): Promise<void> {
   setTimeout(() => {
@@ -59,6 +61,7 @@ async function main(url: string | undefined): Promise<void> {
     process.exit(1)
   }, GIVE_UP_MS).unref()
   const name = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
+  if (url !== undefined && isLogin(name)) return useWithLogins(url)
   const scenario = SCENARIOS[name]
   if (url === undefined || scenario === undefined) {
     throw new Error(

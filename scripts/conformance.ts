@@ -17,8 +17,10 @@ import {
   type ScenarioRun,
 } from './conformance-report.ts'
 import {
+  isLogin,
   loadRequirements,
   LEGS,
+  OLD_REVISION,
   REVISIONS,
   type Leg,
   type Listed,
@@ -45,6 +47,8 @@ interface Plan {
   readonly leg: Leg
   readonly revision: Revision
   readonly decides: boolean
+  /** About logging in, or about everything else. */
+  readonly logins: boolean
   readonly impossible?: readonly Impossible[]
   readonly run: (request: Omit<SuiteRequest, 'target'>) => Promise<readonly ScenarioRun[]>
 }
@@ -111,7 +115,7 @@ function readOptions(args: string[]): Options {
       verbose: { type: 'boolean', default: false },
     },
   })
-  const known = REVISIONS.flatMap((revision) =>
+  const known = [...REVISIONS, OLD_REVISION].flatMap((revision) =>
     LEGS.flatMap((leg) => loadRequirements(revision, leg).map(({ scenario }) => scenario)),
   )
   const unknown = values.only.filter((name) => !known.includes(name))
@@ -129,6 +133,7 @@ function plan({ only, direct, verbose }: Options): readonly Plan[] {
     leg: 'server',
     revision,
     decides: false,
+    logins: false,
     impossible,
     run: (request) => runServer(request, era, { direct, only, verbose }),
   }))
@@ -138,17 +143,24 @@ function plan({ only, direct, verbose }: Options): readonly Plan[] {
       leg: 'server',
       revision,
       decides: true,
+      logins: false,
       run: (request) => runServer(request, 'dual', { direct, only, verbose }),
     })),
-    ...(direct ? [] : REVISIONS).map((revision): Plan => ({
-      title: `client ${revision}, comity calling the suite`,
-      leg: 'client',
-      revision,
-      decides: true,
-      run: (request) => runEach({ ...request, target: CLIENT }, AT_ONCE),
-    })),
+    ...(direct ? [] : REVISIONS).map((revision) => planClient(revision, false)),
+    ...(direct ? [] : [...REVISIONS, OLD_REVISION]).map((revision) => planClient(revision, true)),
     ...servers,
   ]
+}
+
+function planClient(revision: Revision, logins: boolean): Plan {
+  return {
+    title: `client ${revision}, comity ${logins ? 'logging in to' : 'calling'} the suite`,
+    leg: 'client',
+    revision,
+    decides: true,
+    logins,
+    run: (request) => runEach({ ...request, target: CLIENT }, AT_ONCE),
+  }
 }
 
 async function runServer(
@@ -202,10 +214,11 @@ function notRun(scenarios: readonly Listed[], error: unknown): readonly Scenario
 /** As a client every scenario counts that comity can be asked for, whenever the suite began to score it. */
 function select(
   listed: readonly Listed[],
-  { leg }: Pick<Plan, 'leg'>,
+  { leg, logins }: Pick<Plan, 'leg' | 'logins'>,
   only: readonly string[],
 ): readonly Listed[] {
   return listed
+    .filter(({ scenario }) => isLogin(scenario) === logins)
     .filter(({ scenario }) => only.length === 0 || only.includes(scenario))
     .map((one) => (leg === 'client' ? { ...one, scored: true } : one))
 }

@@ -1,9 +1,16 @@
 /**
  * The conformance run in short: the peer alone passes everything that the suite has, and a handful of
- * scenarios pass through comity in both directions. The whole run is `npm run conformance:mcp`.
+ * scenarios pass through comity in both directions, logins among them. The whole run is `npm run conformance:mcp`.
  */
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
+import {
+  isLogin,
+  loadRequirements,
+  OLD_REVISION,
+  REVISIONS,
+  SUITE,
+} from '../../scripts/conformance-requirements.ts'
 import { runTool } from '../../scripts/run-tool.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -31,6 +38,28 @@ test('a handful passes through comity: as a server of both revisions, and as a c
   expect(last).toMatch(/^\d+ passed, 0 failed$/u)
   expect(code).toBe(0)
 }, 120_000)
+
+test('three logins pass through comity: without a registration, with more scopes later, and at an old server', async () => {
+  const three = ['basic-cimd', 'scope-step-up', '2025-03-26-oauth-endpoint-fallback']
+  const { code, output, last } = await conformance(
+    ...three.flatMap((name) => ['--only', `auth/${name}`]),
+  )
+  expect(output.match(/^ {2}ok {5}auth\//gmu)).toHaveLength(5)
+  expect(output).not.toMatch(/FAILED|MISSED/u)
+  expect(last).toMatch(/^\d\d+ passed, 0 failed$/u)
+  expect(code).toBe(0)
+}, 120_000)
+
+test('every login that the suite has for clients is one that is run', async () => {
+  const args = [relative(ROOT, SUITE), 'list', '--client']
+  const { output } = await runTool(ROOT, args, { timeoutMs: 60_000, quiet: true })
+  const offered = [...output.matchAll(/^ +- (\S+)/gmu)].flatMap(([, name = '']) => name)
+  const run = [...REVISIONS, OLD_REVISION].flatMap((revision) =>
+    loadRequirements(revision, 'client').map(({ scenario }) => scenario),
+  )
+  expect(offered.filter(isLogin).toSorted()).toEqual([...new Set(run.filter(isLogin))].toSorted())
+  expect(offered.filter(isLogin).length).toBeGreaterThan(30)
+}, 60_000)
 
 test('a scenario that nobody knows is said, not passed over', async () => {
   const { code, output } = await conformance('--only', 'tools-lsit')
