@@ -6,7 +6,7 @@
  */
 import type { PolicyCheck } from './ports/checks.ts'
 import type { Ledger } from './ports/ledger.ts'
-import type { CallEvent, Exchange, StopReason } from './ports/upstream.ts'
+import type { CallEvent, Exchange, Stopping, StopReason } from './ports/upstream.ts'
 import type { OutboundCall } from './words/call.ts'
 import type { Answer, CallerCan, Question, QuestionKind } from './words/question.ts'
 
@@ -27,17 +27,23 @@ export function gateQuestions(
 
 /** What the rules say of questions is asked when somebody wants to know: most peers ask nothing. */
 class GatedExchange implements Exchange {
-  readonly signal: AbortSignal
   readonly #ports: QuestionPorts
   readonly #call: OutboundCall
   readonly #exchange: Exchange
   #can: CallerCan | undefined
 
   constructor(ports: QuestionPorts, call: OutboundCall, exchange: Exchange) {
-    this.signal = exchange.signal
     this.#ports = ports
     this.#call = call
     this.#exchange = exchange
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  get stopping(): Stopping | undefined {
+    return this.#exchange.stopping
   }
 
   get can(): CallerCan {

@@ -174,7 +174,8 @@ export function notSendable(
   exchange: Exchange,
 ): Failed | undefined {
   const changed = stillPasses(ports, call, passed.decision)
-  if (changed !== undefined || !exchange.signal.aborted) return changed
+  const isStopped = exchange.stopping?.isStopped ?? exchange.signal.aborted
+  if (changed !== undefined || !isStopped) return changed
   return exchange.stopReason() === 'deadline'
     ? refused('transport', 'deadline_before_send', 'the deadline passed before anything was sent')
     : refused('transport', 'canceled_before_send', 'canceled before anything was sent')

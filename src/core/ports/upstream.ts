@@ -11,10 +11,28 @@ export type CallEvent =
 
 export type StopReason = 'caller_canceled' | 'caller_gone' | 'deadline' | 'shutdown'
 
+/** Whoever is told, once, that work should stop. */
+export interface StopListener {
+  stopped(): void
+}
+
+/**
+ * What an Exchange's `signal` says, without being one. A signal of the platform with a listener on it holds on to all that its
+ * call needed until the next full collection, which is too much for what every call does.
+ */
+export interface Stopping {
+  readonly isStopped: boolean
+  /** Not told when it is stopped already. */
+  watch(listener: StopListener): void
+  unwatch(listener: StopListener): void
+}
+
 /** What the caller's door gives the call while it runs. */
 export interface Exchange {
   /** Aborted when the work should stop; `stopReason` says why. The adapter cancels in its hop's form. */
   readonly signal: AbortSignal
+  /** The same, for what comes with every call; left out where calls are few. */
+  readonly stopping?: Stopping | undefined
   stopReason(): StopReason | undefined
   /** Stops this work; present when others than its caller may ask for that, by its task. */
   stop?(why: StopReason): void

@@ -3,7 +3,7 @@
  *
  * The idle limit begins with the send and anew with each sign of life; the absolute one is not moved by them.
  */
-import type { Exchange, StopReason } from '../../core/ports/upstream.ts'
+import type { Exchange, StopListener, StopReason } from '../../core/ports/upstream.ts'
 import type { Place } from '../wire/in-flight.ts'
 import { ONCE, type CancelListener, type CancelSignal } from './cancel.ts'
 import type { Deadlines, Due } from '../wire/deadlines.ts'
@@ -17,7 +17,7 @@ export interface CallLimits {
 }
 
 /** One call's, and the signal by which it is told. */
-export class CallStop implements CancelSignal, Due {
+export class CallStop implements CancelSignal, Due, StopListener {
   readonly #exchange: Exchange
   readonly #limits: CallLimits
   readonly #deadlines: Deadlines
@@ -46,8 +46,7 @@ export class CallStop implements CancelSignal, Due {
     this.#since = performance.now()
     this.#wholeAt = this.#since + this.#leftMs
     this.#place = deadlines.add(this)
-    if (exchange.signal.aborted) this.#abort()
-    exchange.signal.addEventListener('abort', this, ONCE)
+    this.#heed(exchange)
   }
 
   get aborted(): boolean {
@@ -67,7 +66,12 @@ export class CallStop implements CancelSignal, Due {
     if (at !== -1) this.#listeners.splice(at, 1)
   }
 
-  /** The caller's signal. */
+  /** The caller's word. */
+  stopped(): void {
+    this.#abort()
+  }
+
+  /** As `stopped`, by a signal. */
   handleEvent(): void {
     this.#abort()
   }
@@ -108,7 +112,18 @@ export class CallStop implements CancelSignal, Due {
   release(): void {
     this.#holds += 1
     this.#deadlines.remove(this.#place)
-    this.#exchange.signal.removeEventListener('abort', this)
+    const { stopping } = this.#exchange
+    if (stopping !== undefined) stopping.unwatch(this)
+    else this.#exchange.signal.removeEventListener('abort', this)
+  }
+
+  #heed(exchange: Exchange): void {
+    const { stopping } = exchange
+    if (stopping === undefined) {
+      if (exchange.signal.aborted) this.#abort()
+      else exchange.signal.addEventListener('abort', this, ONCE)
+    } else if (stopping.isStopped) this.#abort()
+    else stopping.watch(this)
   }
 
   #start(): void {
