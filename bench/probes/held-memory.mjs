@@ -19,21 +19,25 @@ const collect = async () => {
 }
 const channel = new BroadcastChannel('bench-held-memory')
 channel.unref()
+let others = 0
+const write = async () => {
+  others = 0
+  channel.postMessage('collect')
+  const own = await collect()
+  await pause(ANSWER_MS)
+  const file = process.env.HELD_MEMORY_FILE
+  const seen = { held: own + others, resident: process.memoryUsage.rss() / MIB }
+  writeFileSync(`${file}.new`, JSON.stringify(seen))
+  renameSync(`${file}.new`, file)
+}
+const answer = async () => channel.postMessage(await collect())
 if (isMainThread) {
-  let others = 0
-  channel.onmessage = ({ data }) => (others += data)
-  process.on('SIGUSR2', async () => {
-    others = 0
-    channel.postMessage('collect')
-    const own = await collect()
-    await pause(ANSWER_MS)
-    const file = process.env.HELD_MEMORY_FILE
-    const seen = { held: own + others, resident: process.memoryUsage.rss() / MIB }
-    writeFileSync(`${file}.new`, JSON.stringify(seen))
-    renameSync(`${file}.new`, file)
-  })
+  channel.onmessage = ({ data }) => {
+    others += data
+  }
+  process.on('SIGUSR2', () => void write())
 } else {
-  channel.onmessage = async ({ data }) => {
-    if (data === 'collect') channel.postMessage(await collect())
+  channel.onmessage = ({ data }) => {
+    if (data === 'collect') void answer()
   }
 }
