@@ -25,14 +25,15 @@ const LOOK_AGAIN_MS = 40
 export async function up(options: UpOptions, terminal: Terminal): Promise<number> {
   const config = configOf(options.config)
   const { stopped, stop } = waitForStop()
+  const onFault = (what: string, error: unknown): void =>
+    terminal.note(`fault: ${what}: ${error instanceof Error ? error.message : String(error)}`)
   const host = await takeStore(terminal, {
     config,
     socket: controlSocketOf(config),
     owner: { kind: 'up', stop },
     peers: 'all',
     parentEnvironment: process.env,
-    onFault: (what, error) =>
-      terminal.note(`fault: ${what}: ${error instanceof Error ? error.message : String(error)}`),
+    onFault,
   })
   let how: StopInput = {}
   try {
@@ -59,8 +60,13 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
             `${host.recovered} call${host.recovered === 1 ? '' : 's'} of an earlier run had no answer on record: unknown now, nothing is sent again (comity ledger)`,
           )
       }
-      void report(host, terminal)
+      // What is still asked when it ends finds a closed store: nobody waits for that report any more.
+      let isLeaving = false
+      void report(host, terminal).catch((error: unknown) => {
+        if (!isLeaving) onFault('report', error)
+      })
       how = await stopped
+      isLeaving = true
     } finally {
       await leave(host, how, () => gateway.close())
     }
