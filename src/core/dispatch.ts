@@ -24,11 +24,19 @@ import {
 import { step } from './step.ts'
 import type { AcceptanceRule } from './words/acceptance.ts'
 import type { NewCall, OutboundCall } from './words/call.ts'
-import { type Failed, type Outcome, ranOf, refused } from './words/outcome.ts'
+import { type Failed, longWorkOf, type Outcome, ranOf, refused } from './words/outcome.ts'
+import type { Answer } from './words/question.ts'
 import type { TaskRecord } from './words/task.ts'
 
-/** Work of this process, by the task it is served as: how to stop it. */
-export type RunningWork = Map<string, (why: StopReason) => void>
+/** Work of this process behind a task. */
+export interface Running {
+  stop(why: StopReason): void
+  /** Takes answers to what it asks, by the keys in its task; others are left. Absent: it asks nothing here. */
+  answer?(answers: readonly Answer[]): void
+}
+
+/** By the task it is served as. */
+export type RunningWork = Map<string, Running>
 
 export interface DispatchPorts extends RecordPorts {
   readonly running: RunningWork
@@ -62,7 +70,7 @@ export function createDispatch(ports: DispatchPorts): {
     if (task === undefined)
       return { callId: outbound.callId, reply: sendAndSettle(ports, outbound, opened, exchange) }
     const stop = exchange.stop?.bind(exchange)
-    if (stop !== undefined) ports.running.set(task.id, stop)
+    if (stop !== undefined) ports.running.set(task.id, { stop })
     const reply = sendAsTask(ports, outbound, opened, exchange, task).finally(() => {
       ports.running.delete(task.id)
     })
@@ -84,7 +92,8 @@ export function createDispatch(ports: DispatchPorts): {
   return { dispatch, delegate }
 }
 
-function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
+/** The attempt that a call becomes. */
+export function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
   return { ...call, callId: ports.ids.call(), openedAt: ports.clock.now() }
 }
 
@@ -111,6 +120,7 @@ async function sendAndSettle(
   exchange: Exchange,
 ): Promise<Dispatched> {
   const outcome = await send(ports, call, passed, exchange)
+  if (longWorkOf(outcome) !== undefined) return keepLongWork(ports, call, passed, outcome)
   const told = toldBack(ports, call, outcome)
   // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
   settleLater(ports, call.callId, outcome)
@@ -124,7 +134,40 @@ async function sendAsTask(
   exchange: Exchange,
   task: TaskRecord,
 ): Promise<Dispatched> {
-  const outcome = await send(ports, call, passed, exchange)
+  return settleTask(ports, call, passed, await send(ports, call, passed, exchange), task)
+}
+
+/** The peer made a task of a call that was none: its handle is on record before anyone is shown it. */
+export async function keepLongWork(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  outcome: Outcome,
+): Promise<Dispatched> {
+  const task = newTask(ports, call)
+  try {
+    if ((await ports.ledger.keep(call.callId, task, [])) === 'kept')
+      return await settleTask(ports, call, passed, outcome, task)
+  } catch (error) {
+    ports.onFault(`the task of call ${call.callId} at ${call.route.peer} is not on record`, error)
+  }
+  const lost: Outcome = {
+    state: 'unknown',
+    because: 'peer_unclear',
+    detail: `${call.route.peer} goes on with it as a task of its own, which could not be put on record here and is not followed`,
+  }
+  settleLater(ports, call.callId, lost)
+  return dispatchedAs(call, passed, lost)
+}
+
+/** Settles a call whose task is on record, and moves the task by its outcome. */
+export async function settleTask(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  outcome: Outcome,
+  task: TaskRecord,
+): Promise<Dispatched> {
   const told = toldBack(ports, call, outcome)
   const result = dispatchedAs(call, passed, told)
   // A task served to another protocol's caller holds what that caller can be given.
@@ -143,8 +186,8 @@ async function sendAsTask(
   return { ...result, task: { ...stepped.commit.next, version: task.version + 1 } }
 }
 
-/** The record and the task keep the peer's own outcome; the door gets it in its own protocol. */
-function toldBack(ports: DispatchPorts, call: OutboundCall, outcome: Outcome): Outcome {
+/** What the caller's protocol can be told of it. The record and the task keep the peer's own outcome. */
+export function toldBack(ports: DispatchPorts, call: OutboundCall, outcome: Outcome): Outcome {
   if (call.native.protocol === call.route.protocol) return outcome
   const back = ports.translator.outcome(outcome, call.native.protocol)
   if (back.dropped.length > 0) {
@@ -153,7 +196,8 @@ function toldBack(ports: DispatchPorts, call: OutboundCall, outcome: Outcome): O
   return back.value
 }
 
-function dispatchedAs(
+/** What a door is told of it. */
+export function dispatchedAs(
   { callId }: OutboundCall,
   { approvalId }: Passed,
   outcome: Outcome,
@@ -161,7 +205,8 @@ function dispatchedAs(
   return approvalId === undefined ? { callId, outcome } : { callId, outcome, approvalId }
 }
 
-async function send(
+/** The one send of a call that is on record. */
+export async function send(
   ports: DispatchPorts,
   call: OutboundCall,
   passed: Passed,
@@ -214,7 +259,8 @@ function translateRequest(ports: DispatchPorts, call: OutboundCall): OutboundCal
   }
 }
 
-function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {
+/** The row of a call's task, as it begins. */
+export function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {
   const now = new Date(call.openedAt).toISOString()
   const acceptance = ports.acceptanceOf(call.route.peer)
   return {
@@ -222,23 +268,32 @@ function newTask(ports: DispatchPorts, call: OutboundCall): TaskRecord {
     version: 0,
     owner: call.principal,
     peer: call.route.peer,
+    capability: call.route.capability,
     callId: call.callId,
     ...(call.servedAs === undefined ? {} : { servedAs: call.servedAs }),
     state: 'submitted',
-    title: titleOf(call.arguments.value()),
+    title: titleOf(call),
     ...(call.contextId === undefined ? {} : { contextId: call.contextId }),
     questions: [],
     artifacts: [],
     ...(acceptance === undefined ? {} : { acceptance }),
+    ...(call.taskTtlMs === undefined ? {} : { ttlMs: call.taskTtlMs }),
     verdict: { state: 'not_judged' },
     createdAt: now,
     updatedAt: now,
   }
 }
 
-function titleOf(args: unknown): string {
+/** Of a delegation its message, of any other call what was called. */
+function titleOf({ arguments: given, operation, route }: OutboundCall): string {
+  const args = given.value()
   const message =
     typeof args === 'object' && args !== null && 'message' in args ? args.message : undefined
-  const text = typeof message === 'string' ? message.replace(/\s+/gu, ' ').trim() : ''
+  const text =
+    typeof message === 'string'
+      ? message.replace(/\s+/gu, ' ').trim()
+      : operation === 'delegate'
+        ? ''
+        : route.capability
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
 }

@@ -4,7 +4,7 @@
  * Every change is a compare-and-set; a stale one is loaded and stepped again. Answers and cancels are on record before they
  * leave. The gate holds for answers as for new calls.
  */
-import { type DispatchPorts } from './dispatch.ts'
+import type { DispatchPorts, Running } from './dispatch.ts'
 import { judgeTask } from './judge-task.ts'
 import type { TaskDesk } from './ports/doors.ts'
 import type { Judge } from './ports/judge.ts'
@@ -27,12 +27,12 @@ import { type Outcome, refused } from './words/outcome.ts'
 import { OPERATOR, type Principal } from './words/principal.ts'
 import type { Answer } from './words/question.ts'
 import type { Route } from './words/route.ts'
-import { isTerminal, type TaskNews, type TaskRecord } from './words/task.ts'
+import { isExpired, isTerminal, type TaskNews, type TaskRecord } from './words/task.ts'
 
 export interface ResumePorts extends DispatchPorts {
   readonly judge: Judge
-  /** The route an agent is delegated to by, undefined when it is no longer configured. */
-  agentRoute(peer: string): Promise<Route | undefined>
+  /** The route by which this task was begun, undefined when it is no longer configured. */
+  routeOf(task: TaskRecord): Promise<Route | undefined>
   /** A signal that fires after that many milliseconds. */
   deadline(afterMs: number): AbortSignal
   /** Plain JSON as a strict JSON text. */
@@ -55,14 +55,14 @@ export function createResume(ports: ResumePorts): Resume {
   // One process owns a store and one of these its tasks, so who is answering is known here.
   const answering = new Set<string>()
   return {
-    load: (taskId, principal) => ports.tasks.load(taskId, principal),
+    load: (taskId, principal) => loadLive(ports, taskId, principal),
     news: (taskId, news, fence) => takeNews(ports, taskId, news, fence),
     judge: (claimed) => judgeTask(ports, claimed),
     answer: (taskId, answers, by, exchange) =>
       answerAlone(
         answering,
         taskId,
-        () => ports.tasks.load(taskId, by.principal),
+        () => loadLive(ports, taskId, by.principal),
         (task) => answerTask(ports, task, answers, by, exchange),
       ),
     cancel: (taskId, principal) => cancelTask(ports, taskId, principal),
@@ -80,7 +80,8 @@ async function takeNews(
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const task = await ports.tasks.load(taskId, OPERATOR)
     if (task === undefined) return 'stop'
-    const stepped = step(task, tooLarge ?? news, nowOf(ports), ports.isJudged(task))
+    const told = toldTo(ports, task, tooLarge ?? news)
+    const stepped = step(task, told, nowOf(ports), ports.isJudged(task))
     const done = await ports.tasks.commit(stepped.commit, fence).catch((error: unknown) => {
       // Trying the same again cannot help; what the agent holds stays there.
       if (tooLarge !== undefined || !isNotKept(error)) throw error
@@ -91,6 +92,15 @@ async function takeNews(
     if (done === 'fenced') return 'stop'
   }
   throw new Error(`task ${taskId} changed under every one of ${MAX_TRIES} tries to commit news`)
+}
+
+/** A published agent's task holds what its caller can be given. */
+function toldTo(ports: ResumePorts, { servedAs, callId }: TaskRecord, news: TaskNews): TaskNews {
+  if (servedAs === undefined || news.kind !== 'status') return news
+  if (!('native' in news.outcome) || news.outcome.native?.protocol !== 'mcp') return news
+  const { value, dropped } = ports.translator.outcome(news.outcome, 'a2a')
+  if (dropped.length > 0) ports.ledger.note(callId, { kind: 'dropped', facts: { fields: dropped } })
+  return { ...news, outcome: value }
 }
 
 type Answered = Exclude<Awaited<ReturnType<TaskDesk['answer']>>, undefined>
@@ -128,8 +138,10 @@ async function answerTask(
   by: Parameters<TaskDesk['answer']>[2],
   exchange: Exchange,
 ): Promise<Answered> {
+  const running = ports.running.get(task.id)
+  if (running?.answer !== undefined) return answerRunning(ports, running, task, answers, by)
   const refusal = notAnswerable(task)
-  const route = await ports.agentRoute(task.peer)
+  const route = await ports.routeOf(task)
   const upstream = ports.upstreamOf(task.peer)
   if (
     refusal !== undefined ||
@@ -142,7 +154,7 @@ async function answerTask(
       task,
       outcome:
         refusal ??
-        refused('transport', 'peer_unreachable', `no agent is configured as ${task.peer}`),
+        refused('transport', 'peer_unreachable', `${task.peer} is no longer configured as it was`),
     }
   }
   const call = answerCall(ports, task, route, answers, by)
@@ -156,6 +168,23 @@ async function answerTask(
     ports.onFault(`task ${task.id} after answer ${callId}`, error),
   )
   return { callId, outcome, task: (await ports.tasks.load(task.id, by.principal)) ?? task }
+}
+
+/** Of a call that runs here: it takes what it asked for, and goes on by itself. */
+async function answerRunning(
+  ports: ResumePorts,
+  running: Running,
+  task: TaskRecord,
+  answers: readonly Answer[],
+  by: Parameters<TaskDesk['answer']>[2],
+): Promise<Answered> {
+  const { callId } = task
+  const refusal = notAnswerable(task)
+  if (refusal !== undefined) return { callId, task, outcome: refusal }
+  running.answer?.(answers)
+  const handle = { peer: task.peer, kind: 'mcp_state', sealed: '' } as const
+  const now = (await ports.tasks.load(task.id, by.principal)) ?? task
+  return { callId, task: now, outcome: { state: 'working', handle } }
 }
 
 async function sendAnswer(
@@ -304,7 +333,7 @@ async function cancelTask(
   taskId: string,
   principal: Principal,
 ): ReturnType<TaskDesk['cancel']> {
-  const task = await ports.tasks.load(taskId, principal)
+  const task = await loadLive(ports, taskId, principal)
   if (task === undefined) return undefined
   if (isTerminal(task.state)) {
     return {
@@ -337,9 +366,9 @@ async function cancelTask(
 
 /** A call of this process that is served as a task: stopped where it runs; how it ended is what its row then says. */
 async function stopHere(ports: ResumePorts, task: TaskRecord): Promise<CancelReport | undefined> {
-  const stop = ports.running.get(task.id)
-  if (stop === undefined) return undefined
-  stop('caller_canceled')
+  const running = ports.running.get(task.id)
+  if (running === undefined) return undefined
+  running.stop('caller_canceled')
   const deadline = ports.deadline(CANCEL_TIMEOUT_MS)
   const ended = await ports.tasks.changed(task.id, task.version, deadline)
   const detail = ended?.theirWords ?? `the call is ${ended?.state ?? 'still running'}`
@@ -354,7 +383,7 @@ async function askToStop(ports: ResumePorts, task: TaskRecord): Promise<CancelRe
     return {
       confirmed: 'unconfirmed',
       detail:
-        task.servedAs === undefined
+        task.servedAs === undefined && task.handle !== undefined
           ? `no agent is configured as ${task.peer}; it was not told`
           : `it is a call at ${task.peer} that does not run here any more; nothing is left to be told`,
     }
@@ -377,7 +406,7 @@ async function waitForTask(
   signal: AbortSignal,
   seen?: (task: TaskRecord) => void,
 ): Promise<TaskRecord | undefined> {
-  let task = await ports.tasks.load(taskId, principal)
+  let task = await loadLive(ports, taskId, principal)
   while (task !== undefined) {
     seen?.(task)
     const resting = isTerminal(task.state)
@@ -389,6 +418,17 @@ async function waitForTask(
     task = next
   }
   return undefined
+}
+
+/** Whose time has passed is not found any more, but by the operator. */
+async function loadLive(
+  ports: ResumePorts,
+  taskId: string,
+  principal: Principal,
+): Promise<TaskRecord | undefined> {
+  const task = await ports.tasks.load(taskId, principal)
+  if (task === undefined || principal.id === OPERATOR.id) return task
+  return isExpired(task, ports.clock.now()) ? undefined : task
 }
 
 function nowOf(ports: ResumePorts): string {

@@ -170,7 +170,10 @@ test('a task whose agent does not know is looked at now and then; one that nobod
 
 test('a follower is owed once: news of work that goes on leave its lease alone', () => {
   expect(step(task('submitted'), working, NOW, true).commit.effects).toEqual([{ do: 'follow' }])
-  expect(step(task('working'), working, NOW, true).commit.effects).toBeUndefined()
+  const followed = { ...task('working'), handle }
+  expect(step(followed, working, NOW, true).commit.effects).toBeUndefined()
+  // Work of this process that its peer goes on with from now on.
+  expect(step(task('working'), working, NOW, true).commit.effects).toEqual([{ do: 'follow' }])
   expect(step(task('input_required'), working, NOW, true).commit.effects).toEqual([
     { do: 'follow' },
   ])

@@ -10,8 +10,11 @@ import {
   type ArtifactRecord,
   type ArtifactWrite,
 } from './words/artifact.ts'
-import type { Outcome } from './words/outcome.ts'
+import type { Native } from './words/native.ts'
+import { longWorkOf, type Outcome } from './words/outcome.ts'
 import {
+  ERROR_ARTIFACT,
+  RESULT_ARTIFACT,
   TASK_MOVES,
   isTerminal,
   type TaskNews,
@@ -50,6 +53,7 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
   const next: TaskRecord = {
     ...withoutWords(withCursor(task, news.cursor)),
     state,
+    ...(news.outcome.state === 'unknown' ? { because: news.outcome.because } : {}),
     ...handleOf(news.outcome, task),
     ...wordsOf(news),
     questions: 'questions' in news.outcome ? news.outcome.questions : [],
@@ -59,7 +63,9 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
   }
   const follow = isFollowed(state)
   const named = 'handle' in news.outcome && news.outcome.handle !== undefined
-  const effects = owed(task.state, state, completed && judged, named)
+  // Work of this process that goes on at its peer: nobody follows it yet.
+  const begins = task.handle === undefined && longWorkOf(news.outcome) !== undefined
+  const effects = begins ? FOLLOWED : owed(task.state, state, completed && judged, named)
   const moved = state !== task.state
   return {
     commit: {
@@ -79,6 +85,8 @@ export function step(task: TaskRecord, news: TaskNews, now: string, judged: bool
     follow,
   }
 }
+
+const FOLLOWED: readonly Effect[] = [{ do: 'follow' }]
 
 /** What is owed after a move. Undefined leaves a running follower its lease: it is owed already. */
 function owed(
@@ -116,8 +124,8 @@ function collect(
   const chunks: readonly ArtifactChunk[] =
     news.kind === 'snapshot'
       ? news.artifacts.map((chunk) => ({ ...chunk, append: false }))
-      : news.kind === 'status' && news.outcome.state === 'completed'
-        ? (news.outcome.artifacts ?? [])
+      : news.kind === 'status'
+        ? artifactsOf(news.outcome)
         : []
   let records = task.artifacts
   const writes: ArtifactWrite[] = []
@@ -127,6 +135,20 @@ function collect(
     writes.push(applied.write)
   }
   return { records, writes }
+}
+
+/** What came with the end: artifacts, or an MCP server's own words, which are kept as they came. */
+function artifactsOf(outcome: Outcome): readonly ArtifactChunk[] {
+  if (outcome.state === 'completed') {
+    return outcome.artifacts ?? nativeArtifact(RESULT_ARTIFACT, outcome.native)
+  }
+  return outcome.state === 'failed' ? nativeArtifact(ERROR_ARTIFACT, outcome.native) : []
+}
+
+function nativeArtifact(artifactId: string, native: Native | undefined): readonly ArtifactChunk[] {
+  if (native?.protocol !== 'mcp') return []
+  const part = { kind: 'raw', bytes: native.bytes, mediaType: 'application/json' } as const
+  return [{ artifactId, name: artifactId, append: false, last: true, parts: [part] }]
 }
 
 function late(task: TaskRecord, news: TaskNews, why: string): Step {
@@ -147,8 +169,8 @@ function withCursor(task: TaskRecord, cursor: string | undefined): TaskRecord {
   return cursor === undefined ? task : { ...task, cursor }
 }
 
-function withoutWords(task: TaskRecord): Omit<TaskRecord, 'theirWords'> {
-  const { theirWords: _theirWords, ...rest } = task
+function withoutWords(task: TaskRecord): Omit<TaskRecord, 'because' | 'theirWords'> {
+  const { because: _because, theirWords: _theirWords, ...rest } = task
   return rest
 }
 

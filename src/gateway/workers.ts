@@ -146,8 +146,8 @@ async function runEffect(ports: WorkerPorts, claimed: Claimed, signal: AbortSign
   if (effect.do === 'judge') {
     return (await ports.resume.judge(claimed)) === 'fenced' ? 'lost' : 'done'
   }
-  // A call served as a task belongs to whoever answers it: there is nothing to follow at its peer.
-  if (task.handle !== undefined && task.handle.kind !== 'a2a_task') return 'done'
+  // A call that goes on in a process, not at its peer: there is nothing to follow.
+  if (task.handle?.kind === 'mcp_state') return 'done'
   const upstream = ports.upstreamOf(task.peer)
   if (upstream === undefined) return 'again'
   const { work } = upstream

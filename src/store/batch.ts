@@ -12,6 +12,7 @@ import { answerApproval, requestApproval } from './apply/approvals.ts'
 import { applyCallWords } from './apply/call-words.ts'
 import { flushCallRows } from './apply/call-row.ts'
 import { commitTask } from './apply/commit-task.ts'
+import { keepAsTask } from './apply/keep-task.ts'
 import { forgetVerdict, writeVerdict } from './apply/era-verdicts.ts'
 import { writeListing } from './apply/kept-listings.ts'
 import { claimEffects, releaseEffect } from './apply/leases.ts'
@@ -154,6 +155,8 @@ function applyCommand(writer: Writer, command: Command): unknown {
       return settleCall(writer, command.callId, command, command.task)
     case 'settle_by_hand':
       return settleCallByHand(writer, command)
+    case 'task_keep':
+      return keepAsTask(writer, command)
     case 'task_commit':
       return commitTask(writer, command.commit, command.fence)
     case 'claim':

@@ -199,6 +199,12 @@ export type Intent =
       readonly note: string
     }
   | {
+      readonly do: 'task_keep'
+      readonly callId: string
+      readonly task: TaskWrite
+      readonly effects: readonly string[]
+    }
+  | {
       readonly do: 'task_commit'
       readonly commit: CommitTask
       readonly fence: { readonly owner: string; readonly number: number } | null

@@ -35,6 +35,16 @@ export function createLedger(committer: Committer, reader: DatabaseSync): Ledger
       return now === undefined ? undefined : readRecorded(parseCallRow(now), digest)
     },
     open: (opening) => open(committer, words, opening),
+    keep: (callId, task, effects) => {
+      words.end(callId)
+      const kept = committer.submit({
+        do: 'task_keep',
+        callId,
+        task: encodeTask(task),
+        effects: effects.map((owed) => owed.do),
+      })
+      return kept as Promise<'kept' | 'ended'>
+    },
     refuse: (call, outcome, decision) => {
       const { head, tail } = outcomeText(outcome)
       committer.enqueue({

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createDispatch } from '../core/dispatch.ts'
-import type { Dispatch, Delegate } from '../core/ports/doors.ts'
+import { createBegin } from '../core/long-call.ts'
+import type { Begin, Dispatch, Delegate } from '../core/ports/doors.ts'
 import type { Exchange, StopReason, Upstream, WireFacts, Work } from '../core/ports/upstream.ts'
 import { createResume, type Resume, type ResumePorts } from '../core/resume.ts'
 import type { NewCall } from '../core/words/call.ts'
@@ -39,10 +40,13 @@ export interface Rules {
 }
 
 export interface CoreHouse {
+  /** Ends the store as it is, and opens it as the next process would. */
+  reopen(): Promise<Store>
   readonly store: Store
   readonly ports: ResumePorts
   readonly dispatch: Dispatch
   readonly delegate: Delegate
+  readonly begin: Begin
   readonly resume: Resume
   readonly rules: Rules
   /** Which checks were asked, in order. */
@@ -78,7 +82,14 @@ export async function openCoreHouse(script: CoreScript = {}): Promise<CoreHouse>
   const asked: string[] = []
   const made = portsOf(store, rules, asked, script)
   const ports = { ...made, ...script.over?.(made) }
-  return { store, ports, ...createDispatch(ports), resume: createResume(ports), rules, asked }
+  const acts = { ...createDispatch(ports), begin: createBegin(ports) }
+  const reopen = async (): Promise<Store> => {
+    await store.close()
+    const next = await openStore({ file, clock, onFault: () => undefined })
+    onTestFinished(() => next.close())
+    return next
+  }
+  return { reopen, store, ports, ...acts, resume: createResume(ports), rules, asked }
 }
 
 function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript): ResumePorts {
@@ -127,7 +138,7 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
     acceptanceOf: () => undefined,
     isJudged: () => false,
     judge: { judge: async () => ({ reasons: [], checks: [] }) },
-    agentRoute: async () => AGENT_ROUTE,
+    routeOf: async ({ peer }) => (peer === AGENT_ROUTE.peer ? AGENT_ROUTE : TOOL_ROUTE),
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText,
     onFault: () => undefined,
@@ -187,25 +198,27 @@ export function delegation(over: Partial<NewCall> = {}): NewCall {
 
 /** An exchange with its stop and its caller's going in the test's hands. */
 export function exchangeOf(): {
-  readonly exchange: Exchange
+  readonly exchange: Exchange & Required<Pick<Exchange, 'stop'>>
   readonly stop: (why: StopReason) => void
   readonly gone: () => void
 } {
   const stopping = new AbortController()
   const listeners: (() => void)[] = []
   let reason: StopReason | undefined
+  const stop = (why: StopReason): void => {
+    reason = why
+    stopping.abort()
+  }
   return {
     exchange: {
       signal: stopping.signal,
       stopReason: () => reason,
+      stop,
       onGone: (listener) => void listeners.push(listener),
       emit: () => undefined,
       can: CANNOT_BE_ASKED,
     },
-    stop: (why) => {
-      reason = why
-      stopping.abort()
-    },
+    stop,
     gone: () => {
       for (const listener of listeners) listener()
     },

@@ -207,7 +207,7 @@ function createCore(store: Store, upstream: Upstream) {
   const resume = createResume({
     ...ports,
     judge: { judge: () => Promise.resolve({ reasons: [], checks: [] }) },
-    agentRoute: () => Promise.resolve(undefined),
+    routeOf: () => Promise.resolve(undefined),
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText: jsonTextOf,
   })

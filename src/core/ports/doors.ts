@@ -31,6 +31,24 @@ export interface Delegated {
 
 export type Delegate = (call: NewCall, exchange: Exchange) => Promise<Delegated>
 
+/** A call under way that may become a task before it ends. */
+export interface Begun {
+  readonly callId: string
+  /** How it ended for its caller: with `task` when it became one, by `keep` or by its peer. */
+  readonly reply: Promise<Dispatched>
+  /**
+   * Makes it a task of its caller's; from then on its questions stand on that task, and only the task's own cancel, the
+   * exchange and the end of this process stop it. Durable when it resolves.
+   *
+   * @returns undefined when it ended first: see `reply`.
+   * @throws ComityError when the record takes no task; the call goes on as before.
+   */
+  keep(): Promise<TaskRecord | undefined>
+}
+
+/** Resolves when the call is on record, or refused: then `reply` is that refusal. */
+export type Begin = (call: NewCall, exchange: Exchange) => Promise<Begun>
+
 /** Old work, for doors. Another principal's task is not found, like one that never was. */
 export interface TaskDesk {
   /** @returns undefined when there is no such task for this principal. */

@@ -4,7 +4,7 @@ import type { EntryKind } from '../words/entry.ts'
 import type { Outcome } from '../words/outcome.ts'
 import type { Decision } from '../words/policy.ts'
 import type { TaskRecord } from '../words/task.ts'
-import type { TaskCommit } from './tasks.ts'
+import type { Effect, TaskCommit } from './tasks.ts'
 import type { WireFacts } from './upstream.ts'
 
 export interface Opening {
@@ -53,6 +53,12 @@ export interface Ledger {
   recorded(idempotency: Idempotency): Promise<Recorded | undefined>
   /** One atomic unit, taken in order as it is called: decision, approval spent, twin check, task row, entry. Durable when it resolves if `sideEffect`; else it joins the next group commit, and is answered at once where the answer is known. */
   open(opening: Opening): Opened | Promise<Opened>
+  /**
+   * Makes the row of a task for a call under way that has none, with what is owed to it. Durable when it resolves.
+   *
+   * @returns `ended` when the call was settled meanwhile: there is no such task then.
+   */
+  keep(callId: string, task: TaskRecord, effects: readonly Effect[]): Promise<'kept' | 'ended'>
   /** A call stopped at the gate: written, ordered, joins the next group commit. */
   refuse(call: OutboundCall, outcome: Outcome, decision: Decision | undefined): void
   /** Written, ordered, joins the next group commit. A crash before it makes the call `unknown`, never lost. */

@@ -45,6 +45,8 @@ export interface NewCall {
   readonly insist?: string
   /** The caller gets a task of ours whatever the capability is: its row is made with the call. Always so for a delegation. */
   readonly asTask?: boolean
+  /** How long its task, when it becomes one, may be read by its owner, milliseconds. */
+  readonly taskTtlMs?: number
   /** The published agent it came to, when it came to one: only there its task is shown. */
   readonly servedAs?: string
   /** The caller's own name for this act, with a digest of all it said: the same again is this call, other content a conflict. */

@@ -10,7 +10,8 @@ import type { Question } from './question.ts'
 /** Everything needed to go on after the process that sent the call is gone. Opaque to core; made and read by the peer's adapter. */
 export interface Handle {
   readonly peer: string
-  readonly kind: 'mcp_state' | 'a2a_task'
+  /** Long work at a peer is followed by its handle; `mcp_state` goes on with the same call only. */
+  readonly kind: 'mcp_state' | 'mcp_task' | 'a2a_task'
   readonly sealed: string
   /** Remote ids in clear, for provenance and people. */
   readonly taskId?: string
@@ -107,6 +108,12 @@ export type Outcome =
   | Unknown
 
 export type OutcomeState = Outcome['state']
+
+/** The outcome of long work at a peer: it goes on there, and is followed by this handle. Undefined for everything else. */
+export function longWorkOf(outcome: Outcome): Handle | undefined {
+  if (outcome.state !== 'working' && outcome.state !== 'input_required') return undefined
+  return outcome.handle.kind === 'mcp_state' ? undefined : outcome.handle
+}
 
 /** Whether the work ran, as far as it is known; what `_meta["comity/outcome"].ran` says. */
 export function ranOf(outcome: Outcome): 'yes' | 'no' | 'unknown' {

@@ -33,6 +33,8 @@ export interface CallerCan {
   readonly url: boolean
   readonly sampling: boolean
   readonly roots: boolean
+  /** A call may become a task: its caller, or whoever stands between, takes its handle in place of the result. */
+  readonly tasks?: boolean
   /** Extensions that the caller declared, by identifier with its settings; the peer hears of those that are relayed. */
   readonly extensions?: Readonly<Record<string, unknown>>
 }

@@ -5,7 +5,7 @@
  */
 import type { AcceptanceRule, Verdict } from './acceptance.ts'
 import type { ArtifactChunk, ArtifactRecord } from './artifact.ts'
-import type { Handle, Outcome } from './outcome.ts'
+import type { Handle, Outcome, UnknownBecause } from './outcome.ts'
 import type { Principal } from './principal.ts'
 import type { Question } from './question.ts'
 
@@ -70,6 +70,8 @@ export interface TaskRecord {
   readonly version: number
   readonly owner: Principal
   readonly peer: string
+  /** What was called there, by the peer's own name; left out in records of older releases. */
+  readonly capability?: string
   /** The call that made it. */
   readonly callId: string
   /** The published agent whose task it is. Undefined: it came another way, and no published agent shows it. */
@@ -82,15 +84,28 @@ export interface TaskRecord {
   readonly contextId?: string
   /** Where the follower got to. */
   readonly cursor?: string
+  /** Why nobody knows what became of it, while that is so. */
+  readonly because?: UnknownBecause
   /** The peer's last words about the state: theirs. */
   readonly theirWords?: string
   readonly questions: readonly Question[]
   readonly artifacts: readonly ArtifactRecord[]
   readonly acceptance?: AcceptanceRule
   readonly verdict: Verdict
+  /** How long after `createdAt` its owner may read it, milliseconds. Undefined: as long as it is kept. */
+  readonly ttlMs?: number
   /** ISO strings. */
   readonly createdAt: string
   readonly updatedAt: string
+}
+
+/** Artifact ids of what an MCP server handed back, as it came: the result object of the call, or the error object. */
+export const RESULT_ARTIFACT = 'result'
+export const ERROR_ARTIFACT = 'error'
+
+/** Whether its owner may read it still. The operator always may. @param now epoch milliseconds. */
+export function isExpired(task: TaskRecord, now: number): boolean {
+  return task.ttlMs !== undefined && Date.parse(task.createdAt) + task.ttlMs <= now
 }
 
 /** Cursor of an unknown task whose agent was searched for it in vain: from here on only a person can tell. */

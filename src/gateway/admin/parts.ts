@@ -1,5 +1,5 @@
 /** What the operator's verbs stand on: the parts of one open host. */
-import type { Delegate, Dispatch } from '../../core/ports/doors.ts'
+import type { Begin, Delegate, Dispatch } from '../../core/ports/doors.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { PolicyCheck } from '../../core/ports/checks.ts'
 import type { Clock } from '../../core/ports/world.ts'
@@ -21,6 +21,7 @@ export interface HostParts {
   readonly peers: readonly Peer[]
   readonly dispatch: Dispatch
   readonly delegate: Delegate
+  readonly begin: Begin
   /** The operator's calls that wait for a person. */
   readonly asking: AskingCalls
   readonly resume: Resume

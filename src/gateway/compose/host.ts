@@ -5,12 +5,14 @@
  * the workers that follow tasks. What serves callers is built on top: http, stdio, the control socket.
  */
 import { createDispatch, type DispatchPorts } from '../../core/dispatch.ts'
+import { createBegin } from '../../core/long-call.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import { type Resume, createResume } from '../../core/resume.ts'
 import type { Capability } from '../../core/words/capability.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { Route } from '../../core/words/route.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
 import { jsonTextOf } from '../../bridge/native-text.ts'
 import { translator } from '../../bridge/translator.ts'
 import type { A2aDoorPorts } from '../../a2a/downstream/server.ts'
@@ -146,8 +148,7 @@ async function assemble(
     policy,
     peers: opened.peers,
     ...core,
-    dispatch: acts.dispatch,
-    delegate: acts.delegate,
+    ...acts,
     asking,
     owner: own.owner,
     agentRoute: (peer) => agentRoute(catalogue, peer),
@@ -262,7 +263,7 @@ function busyParts(
   return { pipes: pipes.count, acts, serving, approvals, tasks, monotonic }
 }
 
-type Core = Pick<HostParts, 'dispatch' | 'delegate' | 'resume'>
+type Core = Pick<HostParts, 'begin' | 'dispatch' | 'delegate' | 'resume'>
 
 function createCore(
   { config, judges, onFault }: HostOptions,
@@ -312,11 +313,11 @@ function createCore(
   const resume = createResume({
     ...ports,
     judge,
-    agentRoute: (peer) => agentRoute(catalogue, peer),
+    routeOf: (task) => routeOfTask(catalogue, task),
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText: jsonTextOf,
   })
-  return { dispatch, delegate, resume }
+  return { dispatch, delegate, begin: createBegin(ports), resume }
 }
 
 function watchTasks(
@@ -340,7 +341,8 @@ function watchTasks(
   }
 }
 
-function doorPorts({ catalogue, dispatch, delegate, resume, store, config }: HostParts): DoorPorts {
+function doorPorts(parts: HostParts): DoorPorts {
+  const { catalogue, dispatch, delegate, begin, resume, store, config } = parts
   const artifact = async (taskId: string, artifactId: string, principal: Principal) => {
     const task = await store.tasks.load(taskId, principal)
     return task === undefined
@@ -350,12 +352,28 @@ function doorPorts({ catalogue, dispatch, delegate, resume, store, config }: Hos
   return {
     catalogue,
     dispatch,
-    ...(config.agents.length === 0 ? {} : { delegation: { delegate, desk: resume, artifact } }),
+    delegation: {
+      delegate,
+      begin,
+      desk: resume,
+      artifact,
+      isListed: () => config.agents.length > 0,
+    },
   }
 }
 
 async function agentRoute(catalogue: OpenCatalogue, peer: string): Promise<Route | undefined> {
   return (await catalogue.find(peer, peer, ['agent']))?.route
+}
+
+/** By what was called there: the agent, or a tool of an MCP server. */
+async function routeOfTask(
+  catalogue: OpenCatalogue,
+  { peer, capability }: TaskRecord,
+): Promise<Route | undefined> {
+  const agent = await agentRoute(catalogue, peer)
+  if (agent !== undefined || capability === undefined) return agent
+  return (await catalogue.find(peer, capability, ['tool']))?.route
 }
 
 function sightPin(store: Store, peer: Peer, capability: Capability): Promise<unknown> {

@@ -59,6 +59,7 @@ export function endWhenIdle(
 function isFollowed({ state, handle, cursor, verdict }: TaskRecord): boolean {
   if (verdict.state === 'pending') return true
   if (isTerminal(state)) return false
-  if (state !== 'unknown') return handle?.kind === 'a2a_task'
-  return handle !== undefined ? handle.kind === 'a2a_task' : cursor !== SEARCHED
+  const goesOnElsewhere = handle !== undefined && handle.kind !== 'mcp_state'
+  if (state !== 'unknown' || handle !== undefined) return goesOnElsewhere
+  return cursor !== SEARCHED
 }

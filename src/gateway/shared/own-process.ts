@@ -1,7 +1,7 @@
 /** What a host knows of its own process: how it came to be, which calls run in it, whether its configuration still is the file's. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Delegate, Dispatch } from '../../core/ports/doors.ts'
+import type { Begin, Delegate, Dispatch } from '../../core/ports/doors.ts'
 import { type Owner, type OwnerOptions, OWNER_WORDS } from '../admin/owner.ts'
 import { type Arrival, createPipeDesk, type PipeDesk } from './pipe-desk.ts'
 import type { PipeRefusal } from './wire.ts'
@@ -10,6 +10,7 @@ import type { PipeRefusal } from './wire.ts'
 export interface CountedActs {
   readonly dispatch: Dispatch
   readonly delegate: Delegate
+  readonly begin: Begin
   running(): number
 }
 
@@ -17,6 +18,7 @@ export interface CountedActs {
 export function countActs(acts: {
   readonly dispatch: Dispatch
   readonly delegate: Delegate
+  readonly begin: Begin
 }): CountedActs {
   let running = 0
   const ended = (): void => {
@@ -35,6 +37,11 @@ export function countActs(acts: {
       const delegated = await counted(acts.delegate(call, exchange))
       counted(delegated.reply).catch(() => undefined)
       return delegated
+    },
+    begin: async (call, exchange) => {
+      const begun = await counted(acts.begin(call, exchange))
+      counted(begun.reply).catch(() => undefined)
+      return begun
     },
   }
 }

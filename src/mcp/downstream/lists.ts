@@ -178,7 +178,7 @@ function shownItems(
   // Callers over modern HTTP have to drop a tool with unusable annotations; one that is listed can be called.
   const strict = visit.era === 'modern' && visit.headers !== undefined
   const items = strict ? callableOf(listing.items) : listing.items
-  return door.ports.delegation === undefined ? items : [...items, ...TASK_TOOLS]
+  return door.ports.delegation?.isListed() === true ? [...items, ...TASK_TOOLS] : items
 }
 
 const callable = new WeakMap<readonly ListedItem[], readonly ListedItem[]>()

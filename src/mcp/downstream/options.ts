@@ -4,7 +4,7 @@
  * The gateway and the documents server open the same doors with their own catalogue and dispatch.
  */
 import type { Catalogue } from '../../core/ports/catalogue.ts'
-import type { Delegate, Dispatch, TaskDesk } from '../../core/ports/doors.ts'
+import type { Begin, Delegate, Dispatch, TaskDesk } from '../../core/ports/doors.ts'
 import type { SessionStore } from '../../core/ports/sessions.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
@@ -23,13 +23,15 @@ import type { Visit } from './visit.ts'
 export interface DoorPorts {
   readonly catalogue: Catalogue
   readonly dispatch: Dispatch
-  /** Present when agents can be delegated to: brings the `task_*` tools and artifacts as resources. */
+  /** Present where work can outlive its call: brings tasks, the `task_*` tools and artifacts as resources. */
   readonly delegation?: Delegation
 }
 
 /** Long work: how it is begun, followed and read. */
 export interface Delegation {
   readonly delegate: Delegate
+  /** A call that may become a task. */
+  readonly begin: Begin
   readonly desk: TaskDesk
   /** One artifact with its content; undefined for what this principal may not know. */
   readonly artifact: (
@@ -37,6 +39,8 @@ export interface Delegation {
     artifactId: string,
     principal: Principal,
   ) => Promise<Artifact | undefined>
+  /** Whether the `task_*` tools are listed: somebody may be given a task who has no other way to it. */
+  readonly isListed: () => boolean
 }
 
 /** A feature that is advertised and served; the methods of all others are unknown. */

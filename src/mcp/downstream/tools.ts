@@ -26,7 +26,7 @@ export function callTool(door: Door, visit: Visit): Answer | Promise<Answer> {
   if (name === undefined) return badParams('tools/call needs params.name, a string')
   const args = readArguments(visit)
   if ('kind' in args) return args
-  if (door.ports.delegation !== undefined && isTaskTool(name)) {
+  if (door.ports.delegation?.isListed() === true && isTaskTool(name)) {
     // Exact: an answer's data is handed over, its digits with it.
     const exact = parseExact(new TextDecoder().decode(args.bytes))
     return callTaskTool(door, door.ports.delegation, visit, name, exact)

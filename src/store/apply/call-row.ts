@@ -102,6 +102,14 @@ export function releaseKey(writer: Writer, call: CallRow): CallRow {
   return { ...call, idempotencyKey: null, idempotencyDigest: null }
 }
 
+/** Gives an open call its task. @param call as it was loaded. */
+export function nameTask(writer: Writer, call: CallRow, taskId: string): void {
+  writer.runAt(NAME_TASK, taskId, call.callId)
+  writer.calls.put({ ...call, taskId }, true)
+}
+
+const NAME_TASK = `UPDATE calls SET task_id = ? WHERE call_id = ?`
+
 const RELEASE_KEY = `UPDATE calls SET idempotency_key = NULL, idempotency_digest = NULL WHERE call_id = ?`
 
 const UPDATE_CALL = `UPDATE calls SET state = ?, act_key = ?, outcome = ?, settled_at = ?, sum = ? WHERE call_id = ?`

@@ -14,6 +14,12 @@ import { insertEffect, loadTaskRow, moveTaskState } from './task-row.ts'
 const OPEN_CALLS = `SELECT call_id AS callId FROM calls
   WHERE state IN ('open', 'caller_gone') ORDER BY opened_seq`
 
+// Work of the process that died: it names nothing that could be followed, and nothing is owed to it.
+const RAN_HERE = `SELECT id FROM tasks WHERE state IN ('submitted', 'working', 'input_required')
+  AND CASE WHEN json_valid(document)
+    THEN coalesce(json_extract(document, '$.handle.kind'), 'mcp_state') = 'mcp_state' END
+  AND NOT EXISTS (SELECT 1 FROM effects WHERE effects.task_id = tasks.id)`
+
 const WAITING_TASKS = `SELECT id, version FROM tasks WHERE state = 'input_required'`
 
 // A damaged document is told when its row is read; it must not keep the store from opening.
@@ -40,8 +46,8 @@ export function recoverCalls(writer: Writer): number {
       facts: DIED,
     })
     moveCallRow(writer, call, { state: 'unknown', outcome: canonicalText(DIED) })
-    if (call.taskId !== null) recoverTask(writer, call.taskId)
   }
+  for (const { id } of writer.all(RAN_HERE, {})) recoverTask(writer, String(id))
   for (const { id, version } of writer.all(WAITING_TASKS, {}))
     insertEffect(writer, String(id), 'follow', Number(version))
   for (const { id, version } of writer.all(UNJUDGED_TASKS, {}))
@@ -52,7 +58,7 @@ export function recoverCalls(writer: Writer): number {
 
 function recoverTask(writer: Writer, taskId: string): void {
   const task = loadTaskRow(writer, taskId)
-  if (task?.state !== 'submitted') return
-  moveTaskState(writer, task, 'unknown')
+  if (task === undefined) return
+  moveTaskState(writer, task, 'unknown', { because: 'process_died', questions: [] })
   insertEffect(writer, taskId, 'find', task.version + 1)
 }

@@ -1,6 +1,6 @@
 /** The row of one task: version, state and document, with a checksum; its due effects stand beside it. */
 import { ComityError } from '../../core/words/errors.ts'
-import type { TaskState } from '../../core/words/task.ts'
+import type { TaskRecord, TaskState } from '../../core/words/task.ts'
 import { rowSum } from '../chain.ts'
 import type { TaskWrite } from '../commands.ts'
 import type { Row, Writer } from '../writer.ts'
@@ -71,7 +71,7 @@ export function moveTaskState(
   writer: Writer,
   row: TaskRow,
   state: TaskState,
-  more: { readonly theirWords?: string } = {},
+  more: Partial<Pick<TaskRecord, 'because' | 'questions' | 'theirWords'>> = {},
 ): void {
   const document: Record<string, unknown> = JSON.parse(row.document)
   updateTask(writer, row, {

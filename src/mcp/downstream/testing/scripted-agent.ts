@@ -90,6 +90,8 @@ export function createScriptedAgent(): ScriptedAgent {
     },
     watched: (taskId) => watched.get(taskId)?.size ?? 0,
     delegation: {
+      isListed: () => true,
+      begin: () => Promise.reject(new Error('this agent takes delegations only')),
       artifact: async (taskId, artifactId, principal) =>
         (await load(taskId, principal)) === undefined
           ? undefined
