@@ -6,6 +6,7 @@
  * a redirect is a response like any other. Retries are the caller's decision.
  */
 import { Agent, type Dispatcher } from 'undici'
+import { Pieces } from '../../core/pieces.ts'
 
 /** What to send, and how long to wait for the head of the response. */
 export interface HttpRequest {
@@ -277,19 +278,19 @@ export async function readText(
   | { readonly kind: 'not_utf8' }
   | { readonly kind: 'broken'; readonly detail: string }
 > {
-  const chunks: Uint8Array[] = []
+  const pieces = new Pieces()
   let bytes = 0
   try {
     for await (const chunk of response.body) {
       bytes += chunk.byteLength
       if (bytes > maxBytes) return { kind: 'too_large' }
-      chunks.push(chunk)
+      pieces.add(chunk)
     }
   } catch (error) {
     return { kind: 'broken', detail: error instanceof Error ? error.message : 'broken' }
   }
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(pieces.take()))
     return { kind: 'text', text }
   } catch {
     return { kind: 'not_utf8' }

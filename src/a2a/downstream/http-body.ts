@@ -1,5 +1,6 @@
 /** Reads a request body within its bounds: bytes, and silence between them. */
 import type { IncomingMessage } from 'node:http'
+import { Pieces } from '../../core/pieces.ts'
 import type { HttpRefusal } from './http-guard.ts'
 
 /** Bounds of one body. */
@@ -28,7 +29,7 @@ export function readBody(
     return Promise.resolve(tooLarge)
   }
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
+    const pieces = new Pieces()
     let size = 0
     const finish = (read: Uint8Array | HttpRefusal | undefined): void => {
       clearTimeout(idle)
@@ -41,10 +42,10 @@ export function readBody(
       size += chunk.length
       if (size > limits.maxMessageBytes) return finish(tooLarge)
       idle.refresh()
-      chunks.push(chunk)
+      pieces.add(chunk)
     }
     request.on('data', take)
-    request.once('end', () => finish(Buffer.concat(chunks, size)))
+    request.once('end', () => finish(Buffer.concat(pieces.take(), size)))
     request.once('close', () => finish(undefined))
     request.once('error', () => finish(undefined))
   })

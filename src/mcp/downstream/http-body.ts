@@ -1,5 +1,6 @@
 /** Reads a request body within its bounds: bytes, and silence between them. */
 import type { IncomingMessage } from 'node:http'
+import { Pieces } from '../../core/pieces.ts'
 import type { Deadlines, Due } from '../wire/deadlines.ts'
 import { InFlight, type Place } from '../wire/in-flight.ts'
 import type { HttpRefusal } from './http-guard.ts'
@@ -53,7 +54,7 @@ class Arriving implements Due {
   readonly #time: Place<Due>
   /** Most bodies are one piece. */
   #first: Buffer | undefined
-  #more: Buffer[] | undefined
+  #more: Pieces | undefined
   #size = 0
   #dueAt: number
   #isOver = false
@@ -98,15 +99,18 @@ class Arriving implements Due {
     if (this.#size > limits.maxMessageBytes) return this.#stop(tooLarge(limits))
     if (this.#first === undefined) this.#first = piece
     else {
-      this.#more ??= [this.#first]
-      this.#more.push(piece)
+      if (this.#more === undefined) {
+        this.#more = new Pieces()
+        this.#more.add(this.#first)
+      }
+      this.#more.add(piece)
     }
     // The time of silence begins anew; a later one costs nothing.
     this.#dueAt = performance.now() + limits.bodyIdleMs
   }
 
   #whole(): Uint8Array {
-    if (this.#more !== undefined) return Buffer.concat(this.#more, this.#size)
+    if (this.#more !== undefined) return Buffer.concat(this.#more.take(), this.#size)
     return this.#first ?? Buffer.alloc(0)
   }
 

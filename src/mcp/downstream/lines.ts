@@ -1,4 +1,5 @@
 /** Newline framing over a byte stream: whole lines, bounded; a line that is too long is skipped, not the stream. */
+import { Pieces } from '../../core/pieces.ts'
 
 export interface LineReader {
   /** Takes a chunk; calls back once per line. */
@@ -16,13 +17,13 @@ export function createLineReader(
   onLine: (line: Uint8Array) => void,
   onTooLong: () => void,
 ): LineReader {
-  let parts: Uint8Array[] = []
+  const pieces = new Pieces()
   let size = 0
   let skipping = false
   const finish = (): void => {
+    const parts = pieces.take()
     const line = parts.length === 1 ? (parts[0] ?? new Uint8Array(0)) : Buffer.concat(parts, size)
     const skipped = skipping
-    parts = []
     size = 0
     skipping = false
     if (!skipped && !isBlank(line)) onLine(line)
@@ -31,11 +32,11 @@ export function createLineReader(
     if (skipping || part.length === 0) return
     size += part.length
     if (size <= maxBytes) {
-      parts.push(part)
+      pieces.add(part)
       return
     }
     skipping = true
-    parts = []
+    pieces.take()
     onTooLong()
   }
   return {

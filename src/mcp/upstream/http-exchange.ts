@@ -7,6 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher } from 'undici'
+import { Pieces } from '../../core/pieces.ts'
 import { LinkFailure } from './link.ts'
 import type { ReadShare } from './read-share.ts'
 
@@ -124,7 +125,7 @@ export function openExchange(
 class HttpExchange implements Dispatcher.DispatchHandler, Post {
   readonly #reading: Reading
   readonly #owner: ExchangeOwner
-  #chunks: Uint8Array[] | undefined
+  #chunks: Pieces | undefined
   #first: Uint8Array | undefined
   #controller: Dispatcher.DispatchController | undefined
   #parser: EventSourceParser | undefined
@@ -234,7 +235,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
       status: this.#status,
       headers: this.#headers,
       streamed: this.#parser !== undefined,
-      body: this.#chunks === undefined ? (this.#first ?? NO_BYTES) : Buffer.concat(this.#chunks),
+      body:
+        this.#chunks === undefined ? (this.#first ?? NO_BYTES) : Buffer.concat(this.#chunks.take()),
     })
   }
 
@@ -271,9 +273,15 @@ class HttpExchange implements Dispatcher.DispatchHandler, Post {
     this.#size += chunk.length
     const limit = this.#status < 300 ? this.#reading.maxBytes : MAX_ERROR_BYTES
     if (this.#size > limit) return this.#tooLarge(limit)
-    if (this.#first === undefined) this.#first = chunk
-    else if (this.#chunks === undefined) this.#chunks = [this.#first, chunk]
-    else this.#chunks.push(chunk)
+    if (this.#first === undefined) {
+      this.#first = chunk
+      return
+    }
+    if (this.#chunks === undefined) {
+      this.#chunks = new Pieces()
+      this.#chunks.add(this.#first)
+    }
+    this.#chunks.add(chunk)
   }
 
   #tooLarge(limit: number): void {

@@ -4,6 +4,7 @@
  *
  * @source MCP 2026-07-28, transports, stdio: newline-delimited, no embedded newlines.
  */
+import { Pieces } from '../../core/pieces.ts'
 
 export interface LineSplitter {
   /** @returns false once the limit was passed; nothing more is told then. */
@@ -21,12 +22,11 @@ export function createLineSplitter(
   maxBytes: number,
   onLine: (line: Uint8Array) => void,
 ): LineSplitter {
-  let parts: Uint8Array[] = []
+  const parts = new Pieces()
   let size = 0
   let over = false
   const finish = (last: Uint8Array): void => {
-    const line = parts.length === 0 ? last : Buffer.concat([...parts, last])
-    parts = []
+    const line = size === 0 ? last : Buffer.concat([...parts.take(), last])
     size = 0
     const bare = stripLine(line)
     if (bare.length > 0) onLine(bare)
@@ -39,11 +39,11 @@ export function createLineSplitter(
         const piece = chunk.subarray(start, end < 0 ? chunk.length : end)
         if (size + piece.length > maxBytes) {
           over = true
-          parts = []
+          parts.take()
           return false
         }
         if (end < 0) {
-          if (piece.length > 0) parts.push(piece)
+          if (piece.length > 0) parts.add(piece)
           size += piece.length
           return true
         }
