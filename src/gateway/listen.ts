@@ -21,13 +21,23 @@ export interface Listening {
 
 /** Longer than the idle time of what stands before us, so that it is not us who closes under a request. */
 const KEEP_ALIVE_MS = 72_000
-// How long a request may take to arrive is the doors' to judge, by what comes of it.
+/** How long a connection may take to say what it wants: no door knows of it before. */
+const HEADERS_MS = 60_000
+// How long a body may take to arrive is the doors' to judge, by what comes of it.
 const OPTIONS = { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** How long a connection may take until its first or next headers are whole, milliseconds. Default 60000. */
+  readonly headersMs?: number
+}
 
 /** @throws ComityError `config_invalid` when the address cannot be had. */
 export async function listen(
   handle: RequestListener,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, headersMs = HEADERS_MS }: ListenOptions,
 ): Promise<Listening> {
   const servers: Server[] = []
   const close = async (): Promise<void> => {
@@ -36,7 +46,7 @@ export async function listen(
   try {
     let taken = port
     for (const address of await addressesOf(host)) {
-      const server = nodeHttp().createServer(OPTIONS, handle)
+      const server = nodeHttp().createServer({ ...OPTIONS, ...headersWithin(headersMs) }, handle)
       server.listen({ host: address, port: taken })
       // The first address is the one that was asked for; another that this machine does not have is no fault.
       const bound = await once(server, 'listening').catch((fault: unknown) => {
@@ -52,6 +62,11 @@ export async function listen(
     await close()
     throw sayFault(error, host, port)
   }
+}
+
+/** Without the time of its own, that of whole requests counts for headers too, and we give those none. */
+function headersWithin(ms: number): object {
+  return { headersTimeout: ms, connectionsCheckingInterval: Math.ceil(ms / 2) }
 }
 
 /** Written as in a URL or bare, an IPv6 address is bound bare. */
