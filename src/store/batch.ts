@@ -19,6 +19,7 @@ import { claimEffects, releaseEffect } from './apply/leases.ts'
 import { openCall, refuseCall } from './apply/open-call.ts'
 import { acceptPin, forgetChange, recordChange } from './apply/pins.ts'
 import { recoverCalls } from './apply/recover.ts'
+import { decideRevision } from './apply/revision-decisions.ts'
 import { removeSessions, saveSession, touchSession } from './apply/sessions.ts'
 import { markCallerGone, noteCall, settleCall, settleCallByHand } from './apply/settle-call.ts'
 import { type Applied, type Command, plainAnswer } from './commands.ts'
@@ -173,6 +174,8 @@ function applyCommand(writer: Writer, command: Command): unknown {
       return recordChange(writer, command)
     case 'pin_restored':
       return forgetChange(writer, command.pin)
+    case 'revision_decide':
+      return decideRevision(writer, command.decision)
     case 'session_save':
       return saveSession(writer, command.session)
     case 'listing_write':

@@ -6,6 +6,7 @@
  */
 import type { EraVerdict } from '../core/ports/era-verdicts.ts'
 import type { KeptPeer, ListingToKeep } from '../core/ports/kept-listings.ts'
+import type { RevisionDecision } from '../core/ports/migration.ts'
 import type { KeptSession } from '../core/ports/sessions.ts'
 import type { EntryKind } from '../core/words/entry.ts'
 import type { ComityErrorCode } from '../core/words/errors.ts'
@@ -244,6 +245,7 @@ export type Intent =
       readonly definition: string
     }
   | { readonly do: 'pin_restored'; readonly pin: PinKey }
+  | { readonly do: 'revision_decide'; readonly decision: Omit<RevisionDecision, 'at'> }
   | { readonly do: 'session_save'; readonly session: KeptSession }
   | { readonly do: 'session_touch'; readonly id: string; readonly lastUsedAt: number }
   | { readonly do: 'session_remove'; readonly ids: readonly string[] }

@@ -21,6 +21,7 @@ import { judgeSchema } from './migrations/migrate.ts'
 import { createPins, listChanges } from './pins.ts'
 import { createPrivately } from './private-file.ts'
 import { createRecords } from './records.ts'
+import { createRevisionDecisions } from './revision-decisions.ts'
 import { createSessionStore } from './sessions.ts'
 import type { Store, StoreReader } from './store.ts'
 import { createTaskReader } from './task-reader.ts'
@@ -133,6 +134,7 @@ function assemble(
     pins,
     sessions: createSessionStore(parts),
     verdicts: createEraVerdicts(parts),
+    revisions: createRevisionDecisions(parts, clock),
     listings: createKeptListings(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {

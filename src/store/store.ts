@@ -2,6 +2,7 @@
 import type { Approvals } from '../core/ports/checks.ts'
 import type { Ledger } from '../core/ports/ledger.ts'
 import type { EraVerdicts } from '../core/ports/era-verdicts.ts'
+import type { RevisionDecisions } from '../core/ports/migration.ts'
 import type { KeptListings } from '../core/ports/kept-listings.ts'
 import type { SessionStore } from '../core/ports/sessions.ts'
 import type { Tasks } from '../core/ports/tasks.ts'
@@ -141,6 +142,8 @@ export interface Store extends Records {
   readonly sessions: SessionStore
   /** What peers were found to speak. */
   readonly verdicts: EraVerdicts
+  /** What a person decided about revisions of peers. */
+  readonly revisions: RevisionDecisions
   /** What peers offered when they were last listed. */
   readonly listings: KeptListings
   /** Calls back with the ids of tasks that changed, after the commit. @returns the way to stop. */

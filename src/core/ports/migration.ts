@@ -69,6 +69,8 @@ export interface MigrationReport {
   readonly fellBack: number
   /** Calls that went to the older one since what they call differs. */
   readonly kept: number
+  /** Callers of the share that stay with the older one, since something could not be sent to the newer. */
+  readonly heldBack: number
   readonly differences: readonly OfferDifference[]
 }
 

@@ -1,6 +1,7 @@
 /** A peer as the catalogue and people see it: what it offers, what was left out, how it was reached. Housekeeping. */
 import type { Capability, LeftOut } from '../words/capability.ts'
 import type { JsonText, Native, Protocol } from '../words/native.ts'
+import type { DeprecatedUse, Migrating } from './migration.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface PeerListing {
@@ -87,5 +88,9 @@ export interface Peer {
   query?(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer>
   /** Calls back when the peer says that the resource, or one below it, changed: with that one's URI. Returns the way to stop. */
   watch?(uri: string, listener: (uri: string) => void): () => void
+  /** Present while it is between two revisions of its protocol. */
+  readonly migration?: Migrating
+  /** Deprecated features of the protocol that were seen in use since the process began. Left out by peers that have none. */
+  deprecated?(): readonly DeprecatedUse[]
   close(): Promise<void>
 }

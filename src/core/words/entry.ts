@@ -16,6 +16,7 @@ export type EntryKind =
   | 'approval_asked'
   | 'approval_answered'
   | 'pin_accepted'
+  | 'revision_decided'
   | 'settled_by_hand'
   | 'recovered'
 

@@ -4,6 +4,7 @@
  * Results are relayed byte for byte and are not touched: only errors, and reasons, details and reports, which end in lists, logs and
  * the ledger.
  */
+import type { Migrating } from '../../core/ports/migration.ts'
 import type { Peer, PeerCounts } from '../../core/ports/peer.ts'
 import type { Native } from '../../core/words/native.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
@@ -62,7 +63,27 @@ export function maskPeer(peer: Peer, given: PeerSecrets, also?: (text: string) =
     ...(restart === undefined ? {} : { restart: () => masked(restart(), mask) }),
     ...(query === undefined ? {} : { query: (one, signal) => masked(query(one, signal), mask) }),
     ...(watch === undefined ? {} : { watch }),
+    ...(peer.deprecated === undefined ? {} : { deprecated: () => peer.deprecated?.() ?? [] }),
+    ...(peer.migration === undefined ? {} : { migration: maskMigrating(peer.migration, mask) }),
     close: () => peer.close(),
+  }
+}
+
+/** Reasons and differences are a peer's words. */
+function maskMigrating(migration: Migrating, mask: (text: string) => string): Migrating {
+  return {
+    move: migration.move,
+    apply: (decision) => migration.apply(decision),
+    report() {
+      const report = migration.report()
+      const { suspended, unlisted, differences } = report
+      return {
+        ...report,
+        ...(suspended === undefined ? {} : { suspended: mask(suspended) }),
+        ...(unlisted === undefined ? {} : { unlisted: mask(unlisted) }),
+        differences: differences.map((one) => ({ ...one, lines: one.lines.map(mask) })),
+      }
+    },
   }
 }
 

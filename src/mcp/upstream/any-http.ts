@@ -5,6 +5,7 @@
  * @source MCP 2025-11-25, transports, backwards compatibility.
  */
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
+import type { DeprecatedFeature } from './deprecated.ts'
 import type { HttpEndpoint } from './http-headers.ts'
 import { createHttpLink, type HttpOptions } from './http.ts'
 import { LinkFailure, type Agreement, type Link } from './link.ts'
@@ -44,6 +45,7 @@ class EitherLink implements Link {
   nextId = (): number => this.#link.nextId()
   agree = (agreement: Agreement): void => this.#link.agree(agreement)
   hear = (onGap: () => void, expected?: boolean): void => this.#link.hear?.(onGap, expected)
+  uses = (): readonly DeprecatedFeature[] => this.#link.uses?.() ?? []
   hears = (): boolean => this.#link.hears?.() ?? true
   notify = (method: string, params?: Uint8Array): Promise<void> => this.#link.notify(method, params)
   complaints = (): string => this.#link.complaints()

@@ -32,6 +32,8 @@ export interface OpenCall {
   readonly exchange: Exchange
   /** Stops the call's clock: the time that a person takes is not the server's. @returns the way to go on. */
   hold(): () => void
+  /** What was called, for counts. */
+  readonly where?: string
 }
 
 export interface Asks {
@@ -59,8 +61,12 @@ interface Held {
   inAll: number
 }
 
-/** Makes the keeper of one link's open calls. @param may what was declared at `initialize`. */
-export function createAsks(may: MayAsk): Asks {
+/**
+ * Makes the keeper of one link's open calls.
+ *
+ * @param may what was declared at `initialize`. @param seen told of every question that may be asked.
+ */
+export function createAsks(may: MayAsk, seen?: (question: Question, where: string) => void): Asks {
   const open = new InFlight<Held>()
   let revision = ''
 
@@ -74,6 +80,7 @@ export function createAsks(may: MayAsk): Asks {
     const question = readRequest(request, revision)
     if ('error' in question) return question
     const owner = ownerOf(question.kind)
+    seen?.(question, owner?.held.call.where ?? '')
     if (owner === undefined) return nobody(question.kind)
     return askOwner(owner, question, withdrawn)
   }

@@ -12,6 +12,7 @@ import type {
   PeerReport,
   QueryAnswer,
 } from '../../core/ports/peer.ts'
+import type { DeprecatedUse } from '../../core/ports/migration.ts'
 import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
 import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
@@ -25,6 +26,7 @@ import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from '../wire/deadlines.ts'
 import type { Credentials, LoginAddress } from './credentials.ts'
+import { DeprecatedUses } from './deprecated.ts'
 import { createEra, type Era } from './era.ts'
 import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
@@ -100,7 +102,9 @@ export interface McpPeerOptions extends OfferOptions {
 
 /** A Peer that also tells what its server did against the protocol. */
 export type McpPeer = Peer &
-  Required<Pick<Peer, 'counts' | 'printed' | 'query' | 'restart' | 'watch'>> & {
+  Required<Pick<Peer, 'counts' | 'deprecated' | 'printed' | 'query' | 'restart' | 'watch'>> & {
+    /** What it declared of itself; undefined while it is not connected. */
+    declared(): Readonly<Record<string, unknown>> | undefined
     /** Somebody logged in or out: what it offers is looked at again where that was refused before. */
     readonly loginChanged: () => void
   }
@@ -135,6 +139,7 @@ class ServerPeer implements McpPeer {
   readonly #clientInfo: Uint8Array
   readonly #may: MayAsk
   readonly #deadlines = new Deadlines()
+  readonly #uses: DeprecatedUses
   readonly #era: Era
   readonly #instances: Instances
   readonly #listeners = new Set<() => void>()
@@ -154,8 +159,10 @@ class ServerPeer implements McpPeer {
     this.#deps = deps
     this.#options = options
     this.#era = createEra(this.endpoint, deps.clock, deps.verdicts)
+    this.#uses = new DeprecatedUses(() => deps.clock.now())
     this.#world = {
       peer: this.name,
+      deprecated: this.#uses,
       onOtherRevision: (session, sure) => this.#renew(session, sure),
       onOtherOffer: () => this.#changed(),
       onDropped: () => void (this.#droppedEvents += 1),
@@ -220,6 +227,14 @@ class ServerPeer implements McpPeer {
     return all.filter((text) => text !== '').join('\n')
   }
 
+  deprecated(): readonly DeprecatedUse[] {
+    return this.#uses.list()
+  }
+
+  declared(): Readonly<Record<string, unknown>> | undefined {
+    return this.#instances.shared.connection.current()?.facts.capabilities
+  }
+
   onChanged(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -278,8 +293,12 @@ class ServerPeer implements McpPeer {
       list: (connected) => this.#list(connected),
       onChanged: () => principal === undefined && this.#changed(),
       onDifferent: () => this.#tellChanged(),
+      deprecated: this.#uses,
       // Nothing else is of use to anybody here: what is not relayed is counted.
-      onMessage: () => void (this.#droppedEvents += 1),
+      onMessage: ({ method }) => {
+        this.#droppedEvents += 1
+        if (method === 'notifications/message') this.#uses.note('logging', 'outside of calls')
+      },
     }
   }
 

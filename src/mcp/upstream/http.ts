@@ -15,6 +15,7 @@ import { abortSignalOf, type CancelSignal } from './cancel.ts'
 import { openGetStream, type GetStream } from './get-stream.ts'
 import { postOn, type Way } from './bearing.ts'
 import type { Credentials } from './credentials.ts'
+import type { DeprecatedFeature } from './deprecated.ts'
 import type { Post, PostAnswer } from './http-exchange.ts'
 import {
   configuredHeaders,
@@ -67,6 +68,9 @@ export function createHttpLink(
   return new HttpLink(endpoint, listener, options)
 }
 
+const SESSIONS: readonly DeprecatedFeature[] = ['sessions']
+const NOTHING_OLD: readonly DeprecatedFeature[] = []
+
 class HttpLink implements Link {
   readonly transport = 'http'
   readonly ended: Promise<LinkFailure>
@@ -111,6 +115,10 @@ class HttpLink implements Link {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
+  }
+
+  uses(): readonly DeprecatedFeature[] {
+    return this.#session === undefined ? NOTHING_OLD : SESSIONS
   }
 
   nextId(): number {

@@ -11,6 +11,7 @@ import { type AnswerRequest, type Link, LinkFailure, type LinkListener } from '.
 import type { ServerListing } from './list.ts'
 import { type CapabilityLock, driftFrom, locksOffers } from './lock.ts'
 import { createNotices, type Notices } from './notices.ts'
+import type { DeprecatedUses } from './deprecated.ts'
 import { discover } from './probe.ts'
 import { createOffer, type Offer, type OfferOptions } from './offer.ts'
 import { createSession, type Session } from './session.ts'
@@ -29,6 +30,8 @@ export interface InstanceDeps {
   onChanged(): void
   /** A listing made for a call is not what was offered before. */
   onDifferent(): void
+  /** What it was seen to use. */
+  readonly deprecated: DeprecatedUses
   /** Told of every other message that belongs to no request. */
   readonly onMessage: LinkListener
 }
@@ -103,7 +106,9 @@ export function createInstance(deps: InstanceDeps): Instance {
 }
 
 async function open(deps: InstanceDeps, notices: Notices, signal: AbortSignal): Promise<Session> {
-  const asks: Asks = createAsks(deps.may)
+  const asks: Asks = createAsks(deps.may, (question, where) =>
+    deps.deprecated.question(question, where),
+  )
   const listener: LinkListener = (notification) => {
     if (!notices.take(notification)) deps.onMessage(notification)
   }

@@ -5,6 +5,7 @@
  * its users decide; a link only says whether bytes may have left.
  */
 import type { BeginLogin } from './credentials.ts'
+import type { DeprecatedFeature } from './deprecated.ts'
 import {
   createId,
   encodeRequest,
@@ -91,6 +92,8 @@ export interface Link {
   hear?(onGap: () => void, expected?: boolean): void
   /** Whether messages that belong to no request would arrive now. Left out: always. */
   hears?(): boolean
+  /** What of the transport is deprecated or gone, as far as it is in use here. Left out: nothing. */
+  uses?(): readonly DeprecatedFeature[]
   /** Resolves when this link can serve no more (process ended, session lost), with the reason. */
   readonly ended: Promise<LinkFailure>
   /** What people should see when something is wrong: masked, bounded. */

@@ -10,6 +10,7 @@ import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
 import type { RpcError, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
 import { MODERN_ONLY_CODES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import type { OpenCall } from './asks.ts'
+import type { DeprecatedUses } from './deprecated.ts'
 import { createEventQueue, type EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
 import { speaksOfSessions } from './http-status.ts'
@@ -32,6 +33,8 @@ export interface SendWorld {
   onOtherRevision(session: Session, sure: boolean): void
   /** A list of the server is not the present one. @source MCP 2026-07-28, `x-mcp-header` */
   onOtherOffer(): void
+  /** What the server was seen to use. */
+  readonly deprecated: DeprecatedUses
   /** Told of each event that its caller was too slow for. */
   onDropped(): void
 }
@@ -56,6 +59,7 @@ export class PeerCall implements OpenCall {
   readonly act: boolean
   readonly #dispatched: CallDeps['dispatched']
   readonly #onDropped: () => void
+  readonly #deprecated: DeprecatedUses
   /** Made for the first event: most calls have none. */
   #events: EventQueue | undefined
   #params: Params | undefined
@@ -71,10 +75,15 @@ export class PeerCall implements OpenCall {
     this.act = isAct(call)
     this.#dispatched = dispatched
     this.#onDropped = world.onDropped
+    this.#deprecated = world.deprecated
   }
 
   get principal(): string {
     return this.call.principal.id
+  }
+
+  get where(): string {
+    return this.call.route.capability
   }
 
   /** @throws JsonFault when the caller's params are unsound. */
@@ -99,6 +108,8 @@ export class PeerCall implements OpenCall {
   }
 
   tell(notification: RpcNotification, revision: string): Promise<void> | undefined {
+    if (notification.method === 'notifications/message')
+      this.#deprecated.note('logging', this.where)
     if (this.#hasEnded) return undefined
     this.#events ??= createEventQueue(this.exchange, this.#onDropped)
     return this.#events.push(notification, revision)
@@ -137,7 +148,11 @@ export async function sendCall(
     const send = new CallSend(link.nextId(), call, terms, begun, annotated, lateOf(call, asked))
     const answer = await link.request(send)
     if (answer.kind === 'error') noticeError(world, session, offer, answer)
-    return judgeAnswer(answer, asked)
+    const outcome = judgeAnswer(answer, asked)
+    // A completed call of the modern era can show nothing old.
+    if (facts.era === 'legacy' || outcome.state !== 'completed')
+      world.deprecated.answer(answer, outcome, call.where, link.uses?.() ?? [])
+    return outcome
   } catch (error) {
     if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
     throw error

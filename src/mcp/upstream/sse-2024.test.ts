@@ -234,6 +234,7 @@ describe('R047: the transport of 2024-11-05', () => {
     expect(dropped.outcome).toMatchObject({ state: 'unknown', because: 'sent_no_answer' })
     expect((await makeCall(peer, 'pay')).outcome.state).toBe('completed')
     expect(streams.length).toBe(2)
+    expect(peer.deprecated()).toMatchObject([{ feature: 'HTTP+SSE transport', count: 1 }])
   })
 
   test('a server that answers a POST with that stream is found out as well', async () => {

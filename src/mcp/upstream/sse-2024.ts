@@ -17,6 +17,7 @@ import { encodeJson } from '../wire/spans.ts'
 import { ONCE, type CancelSignal } from './cancel.ts'
 import { wayOf, type HttpOptions } from './http.ts'
 import { postOn, type Way } from './bearing.ts'
+import type { DeprecatedFeature } from './deprecated.ts'
 import type { FlatHeaders, Post, PostAnswer } from './http-exchange.ts'
 import { configuredHeaders, flatHeaders, type HttpEndpoint } from './http-headers.ts'
 import { createInbox, type Inbox, type OpenRequest } from './http-inbox.ts'
@@ -52,6 +53,8 @@ export function createSseLink(
 ): SseLink {
   return new OldHttpLink(endpoint, listener, options)
 }
+
+const HTTP_SSE: readonly DeprecatedFeature[] = ['httpSse']
 
 class OldHttpLink implements SseLink {
   readonly transport = 'http'
@@ -95,6 +98,10 @@ class OldHttpLink implements SseLink {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
+  }
+
+  uses(): readonly DeprecatedFeature[] {
+    return HTTP_SSE
   }
 
   nextId(): number {

@@ -9,6 +9,7 @@ import { SESSIONS } from './0004-sessions.ts'
 import { ERA_VERDICTS } from './0005-era-verdicts.ts'
 import { CHECKPOINTS } from './0006-checkpoints.ts'
 import { KEPT_LISTINGS } from './0007-kept-listings.ts'
+import { REVISION_DECISIONS } from './0008-revision-decisions.ts'
 
 /** In order; position + 1 is the number. Never edit one that was released. */
 const MIGRATIONS: readonly string[] = [
@@ -19,6 +20,7 @@ const MIGRATIONS: readonly string[] = [
   ERA_VERDICTS,
   CHECKPOINTS,
   KEPT_LISTINGS,
+  REVISION_DECISIONS,
 ]
 
 /** Marks the file as ours in its header: "comi". */
