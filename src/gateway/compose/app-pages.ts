@@ -9,6 +9,7 @@
 import type { Peer } from '../../core/ports/peer.ts'
 import { scopedUri } from '../../core/words/exposed-name.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import { mayHold } from '../../mcp/wire/may-hold.ts'
 import { jsonText } from '../../mcp/wire/native.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../../mcp/wire/spans.ts'
 import type { Offer, Row } from './route-table.ts'
@@ -56,8 +57,7 @@ function place(
 function pageOf(definition: JsonText): string | undefined {
   const { bytes } = definition
   // Most tools name none, and are not parsed to learn that.
-  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(MARK) < 0)
-    return undefined
+  if (!mayHold(bytes, MARK)) return undefined
   const meta = memberOf(definition.value(), '_meta')
   const uri = memberOf(memberOf(meta, 'ui'), 'resourceUri') ?? memberOf(meta, FLAT_KEY)
   return typeof uri === 'string' && uri !== '' ? uri : undefined

@@ -8,6 +8,7 @@
 import type { ListedItem, Listing, ListKind } from '../../core/ports/catalogue.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import { mayHold } from '../wire/may-hold.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { concat, encodeJson, scanObject, setMembers, type Member } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type KeptForm } from './answer.ts'
@@ -199,9 +200,7 @@ const OUTPUT_SCHEMA = Buffer.from('"outputSchema"')
 function definitionFor(visit: Visit, kind: ListKind, definition: JsonText): Uint8Array {
   const { bytes } = definition
   if (kind !== 'tool' || visit.era === 'modern') return bytes
-  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(OUTPUT_SCHEMA) < 0) {
-    return bytes
-  }
+  if (!mayHold(bytes, OUTPUT_SCHEMA)) return bytes
   const known = forLegacy.get(definition)
   if (known !== undefined) return known
   const value = definition.value()

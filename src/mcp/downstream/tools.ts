@@ -8,6 +8,7 @@ import { isObject } from '../../core/words/is-object.ts'
 import type { Principal } from '../../core/words/principal.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Route } from '../../core/words/route.ts'
+import { mayHold } from '../wire/may-hold.ts'
 import { jsonText } from '../wire/native.ts'
 import { checkParamHeaders, readParamHeaders, type ParamHeaders } from '../wire/headers.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -95,9 +96,7 @@ const NO_HEADERS: ParamHeaders = { ok: true, headers: [] }
 /** What `x-mcp-header` annotations this definition has, or why it cannot be called over HTTP. */
 export function paramHeadersOf(definition: JsonText): ParamHeaders {
   const { bytes } = definition
-  if (Buffer.prototype.indexOf.call(bytes, ANNOTATION) < 0) {
-    return NO_HEADERS
-  }
+  if (!mayHold(bytes, ANNOTATION)) return NO_HEADERS
   const known = annotationsOf.get(definition)
   if (known !== undefined) return known
   const value = definition.value()
