@@ -66,6 +66,8 @@ export function createResume(ports: ResumePorts): Resume {
         (task) => answerTask(ports, task, answers, by, exchange),
       ),
     cancel: (taskId, principal) => cancelTask(ports, taskId, principal),
+    watch: (taskId, principal, signal, seen) =>
+      watchTask(ports, { taskId, principal, signal }, seen),
     wait: (taskId, principal, signal, seen) => waitForTask(ports, taskId, principal, signal, seen),
   }
 }
@@ -397,6 +399,27 @@ async function askToStop(ports: ResumePorts, task: TaskRecord): Promise<CancelRe
     confirmed: 'unconfirmed',
     detail: error instanceof Error ? error.message : String(error),
   }))
+}
+
+async function watchTask(
+  ports: ResumePorts,
+  { taskId, principal, signal }: Watched,
+  seen: (task: TaskRecord) => void | Promise<void>,
+): Promise<boolean> {
+  let task = await loadLive(ports, taskId, principal)
+  const found = task !== undefined
+  while (task !== undefined && !signal.aborted) {
+    await seen(task)
+    if (isTerminal(task.state) && task.verdict.state !== 'pending') break
+    task = await ports.tasks.changed(taskId, task.version, signal)
+  }
+  return found
+}
+
+interface Watched {
+  readonly taskId: string
+  readonly principal: Principal
+  readonly signal: AbortSignal
 }
 
 async function waitForTask(

@@ -70,6 +70,17 @@ export interface TaskDesk {
     taskId: string,
     principal: Principal,
   ): Promise<{ readonly report: CancelReport; readonly task: TaskRecord } | undefined>
+  /**
+   * Shows every change of the task, the present state first, until it has ended or `signal` fires.
+   *
+   * @returns whether there is such a task for this principal.
+   */
+  watch(
+    taskId: string,
+    principal: Principal,
+    signal: AbortSignal,
+    seen: (task: TaskRecord) => void | Promise<void>,
+  ): Promise<boolean>
   /** The task once it is terminal, asks something, or `signal` fires: whichever is first. */
   wait(
     taskId: string,

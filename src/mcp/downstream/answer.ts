@@ -15,7 +15,7 @@ export type Answer =
       /** The revision a peer wrote it in; absent for our own. */
       readonly revision?: string
       /** Default `complete`. */
-      readonly resultType?: 'complete' | 'input_required'
+      readonly resultType?: 'complete' | 'input_required' | 'task'
       /** For cacheable methods: how long a caller may keep it, milliseconds. */
       readonly ttlMs?: number
       /** Comes again with these very bytes, to the same method: whatever an era makes of them, it makes once. */

@@ -13,8 +13,9 @@ import type { Answer } from './answer.ts'
 import { encodeProgress, openExchange, type OpenExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
 import { answerOutcome, OUTCOME_META, outcomeMeta, quote, readableAnswer } from './outcome.ts'
-import { createCall } from './place-call.ts'
+import { createCall } from './new-call.ts'
 import { renderTask } from './task-view.ts'
+import { handOut } from './tasks.ts'
 import { stopReasonOf, type Visit } from './visit.ts'
 
 /** `tools/call` of `delegate_<agent>`. */
@@ -39,6 +40,10 @@ export async function delegateTool(
   // The reply outlives the waiting: its faults are reported, and the exchange ends with it, not with the caller.
   void begun.reply.catch(door.report).finally(() => opened.close())
   if (begun.task === undefined) return answerOutcome(visit, await begun.reply)
+  if (visit.era === 'modern' && visit.can.tasks === true) {
+    opened.detach()
+    return handOut(door, begun.task)
+  }
   return awaitTask(door, delegation, visit, begun.task, { reply: begun.reply, opened })
 }
 

@@ -1,11 +1,13 @@
 /** `server/discover` and what `initialize` says alike: who we are, what is served. @source MCP 2026-07-28, basic, discovery */
 import type { Principal } from '../../core/words/principal.ts'
 import { LEGACY_REVISIONS } from '../wire/rev-2025-11-25.ts'
-import { MODERN_REVISION } from '../wire/rev-2026-07-28.ts'
+import { MODERN_REVISION, TASKS_EXTENSION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
 import type { Answer } from './answer.ts'
 import { relayedExtensions } from './extensions.ts'
 import type { Door } from './options.ts'
+
+const TASKS = { [TASKS_EXTENSION]: {} }
 
 /** Every revision served here, newest first; the legacy ones through `initialize`. */
 export const SERVED_REVISIONS: readonly string[] = [MODERN_REVISION, ...LEGACY_REVISIONS]
@@ -24,7 +26,8 @@ export async function serverCapabilities(
   const subscribe = catalogue.watch !== undefined && features?.subscribe === true
   const completes =
     offers.has('completions') && catalogue.query !== undefined && features?.completions === true
-  const extensions = relayedExtensions(features?.extensions)
+  const relayed = relayedExtensions(features?.extensions)
+  const extensions = ports.delegation === undefined ? relayed : { ...relayed, ...TASKS }
   return {
     ...(offers.has('tools') ? { tools: listed } : {}),
     ...(offers.has('resources')

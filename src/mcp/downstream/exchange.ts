@@ -36,14 +36,24 @@ export interface OpenExchange {
   close(): void
 }
 
-/** @param leftMs until its deadline. @param deadlines those of the door. */
-export function openExchange(visit: Visit, leftMs: number, deadlines: Deadlines): OpenExchange {
-  return new VisitExchange(visit, Math.max(0, leftMs), deadlines)
+/**
+ * @param leftMs until its deadline.
+ * @param deadlines those of the door.
+ * @param stoppable others than its caller may stop it, by the task that it becomes.
+ */
+export function openExchange(
+  visit: Visit,
+  leftMs: number,
+  deadlines: Deadlines,
+  stoppable = false,
+): OpenExchange {
+  return new VisitExchange(visit, Math.max(0, leftMs), deadlines, stoppable)
 }
 
 /** Both halves in one object, since there is one for every call. */
 class VisitExchange implements OpenExchange, Exchange, Stopping, PresenceWatcher, Expiring {
   readonly ask?: NonNullable<Exchange['ask']>
+  readonly stop?: NonNullable<Exchange['stop']>
   readonly #first: Visit
   /** Made for whoever needs a true signal. */
   #controller: AbortController | undefined
@@ -58,11 +68,12 @@ class VisitExchange implements OpenExchange, Exchange, Stopping, PresenceWatcher
   /** Who wants to know that the caller is gone. */
   #listeners: (() => void)[] | undefined
 
-  constructor(visit: Visit, leftMs: number, deadlines: Deadlines) {
+  constructor(visit: Visit, leftMs: number, deadlines: Deadlines, stoppable: boolean) {
     this.#first = visit
     this.#present = visit
     this.#presence = presenceOf(visit.caller)
     this.#deadline = new Deadline(leftMs, this, deadlines)
+    if (stoppable) this.stop = (why) => this.#stop(why)
     if (visit.caller.ask !== undefined) this.ask = (...asked) => this.#askLive(...asked)
     this.#watch()
   }

@@ -10,15 +10,12 @@ import type { ListKind } from '../../core/ports/catalogue.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import { encodeNotification } from '../wire/json-rpc.ts'
 import { jsonText } from '../wire/native.ts'
-import {
-  MODERN_META,
-  MODERN_NOTIFICATIONS,
-  RPC_ERRORS,
-  TASKS_EXTENSION,
-} from '../wire/rev-2026-07-28.ts'
+import { MODERN_META, MODERN_NOTIFICATIONS, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, setMembers } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type ErrorAnswer } from './answer.ts'
 import type { Door } from './options.ts'
+import { encodeDetailedTask } from './task-form.ts'
+import { lacksTasks } from './tasks.ts'
 import { paramBytes, type Visit } from './visit.ts'
 
 /** The filter members of lists, with the offer that each belongs to. */
@@ -40,6 +37,7 @@ const FILTER_OF = {
 interface Filter {
   readonly lists: ReadonlySet<ListFilter>
   readonly uris: readonly string[]
+  readonly taskIds: readonly string[]
 }
 
 /** Serves one stream until its caller leaves or the door closes. */
@@ -70,9 +68,11 @@ export async function listen(door: Door, visit: Visit): Promise<Answer> {
       watched.push(uri)
       stops.push(stop)
     }
+    const known = await watchTasks(door, visit, filter.taskIds, pump, stops)
     const honoured = {
       ...Object.fromEntries([...filter.lists].map((list) => [list, true])),
       ...(watched.length === 0 ? {} : { resourceSubscriptions: watched }),
+      ...(known.length === 0 ? {} : { taskIds: known }),
     }
     await visit.caller.notify(
       encodeNews(visit, MODERN_NOTIFICATIONS.acknowledged, { notifications: honoured }),
@@ -90,28 +90,31 @@ function readFilter(door: Door, visit: Visit): Filter | ErrorAnswer {
   const wanted = bytes === undefined ? undefined : jsonText(bytes).value()
   if (!isObject(wanted))
     return badParams('subscriptions/listen needs params.notifications, an object')
-  const tasks = wanted['taskIds']
-  if (tasks !== undefined && !declares(visit, TASKS_EXTENSION)) {
-    const requiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } }
-    const text = 'taskIds needs the extension of tasks, which this request did not declare'
-    return ourError(RPC_ERRORS.missingClientCapability, text, { requiredCapabilities })
-  }
-  const uris = wanted['resourceSubscriptions'] ?? []
-  if (!Array.isArray(uris) || !uris.every((uri): uri is string => typeof uri === 'string'))
-    return badParams('notifications.resourceSubscriptions must be an array of strings')
+  const lacking = wanted['taskIds'] === undefined ? undefined : lacksTasks(visit)
+  if (lacking !== undefined) return lacking
   const most = door.limits.maxSubscriptions
-  if (uris.length > most)
-    return badParams(`notifications.resourceSubscriptions may name ${most} resources at most`)
+  const uris = readTexts(wanted, 'resourceSubscriptions', most)
+  if ('kind' in uris) return uris
+  const taskIds = readTexts(wanted, 'taskIds', most)
+  if ('kind' in taskIds) return taskIds
   const names = Object.keys(LISTS) as ListFilter[]
   const odd = names.find((name) => !['boolean', 'undefined'].includes(typeof wanted[name]))
   if (odd !== undefined) return badParams(`notifications.${odd} must be true or false`)
   const lists = names.filter((name) => wanted[name] === true && door.offers.has(LISTS[name].offer))
-  return { lists: new Set(lists), uris: [...new Set(uris)] }
+  return { lists: new Set(lists), uris, taskIds }
 }
 
-function declares({ meta }: Visit, extension: string): boolean {
-  const extensions = meta.clientCapabilities?.['extensions']
-  return isObject(extensions) && isObject(extensions[extension])
+function readTexts(
+  wanted: Readonly<Record<string, unknown>>,
+  name: 'resourceSubscriptions' | 'taskIds',
+  most: number,
+): readonly string[] | ErrorAnswer {
+  const texts = wanted[name] ?? []
+  if (!Array.isArray(texts) || !texts.every((one): one is string => typeof one === 'string'))
+    return badParams(`notifications.${name} must be an array of strings`)
+  return texts.length > most
+    ? badParams(`notifications.${name} may have ${most} members at most`)
+    : [...new Set(texts)]
 }
 
 function watchLists(
@@ -149,6 +152,34 @@ async function watchResource(
     )
   }
   return catalogue.watch?.(route, (changed) => void updated(changed).catch(report))
+}
+
+/** @returns the ids of tasks that this caller may know of. What they are now is told first. */
+async function watchTasks(
+  door: Door,
+  visit: Visit,
+  taskIds: readonly string[],
+  pump: Pump,
+  stops: (() => void)[],
+): Promise<readonly string[]> {
+  const { delegation } = door.ports
+  if (delegation === undefined || taskIds.length === 0) return []
+  const { principal } = visit
+  const found = await Promise.all(
+    taskIds.map(async (id) => (await delegation.desk.load(id, principal)) !== undefined),
+  )
+  const known = taskIds.filter((_id, index) => found[index])
+  const over = new AbortController()
+  stops.push(() => over.abort())
+  for (const id of known) {
+    delegation.desk
+      .watch(id, principal, over.signal, async (task) => {
+        const params = await encodeDetailedTask(door, delegation, visit, task)
+        pump.push(`task ${id}`, () => encodeNewsBytes(visit, MODERN_NOTIFICATIONS.tasks, params))
+      })
+      .catch(door.report)
+  }
+  return known
 }
 
 interface Pump {
@@ -202,10 +233,11 @@ function encodeNews(
   method: string,
   params: Readonly<Record<string, unknown>>,
 ): Uint8Array {
-  return encodeNotification(
-    method,
-    setMembers(encodeJson(params), undefined, { _meta: ownMeta(visit) }),
-  )
+  return encodeNewsBytes(visit, method, encodeJson(params))
+}
+
+function encodeNewsBytes(visit: Visit, method: string, params: Uint8Array): Uint8Array {
+  return encodeNotification(method, setMembers(params, undefined, { _meta: ownMeta(visit) }))
 }
 
 /** The subscription's id is the request's own, a number staying a number. */

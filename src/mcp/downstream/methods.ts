@@ -8,6 +8,7 @@ import type { Door, Offer } from './options.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
 import { getSkill, listSkills, readDirectory } from './skills.ts'
+import { cancelTask, getTask, updateTask } from './tasks.ts'
 import { callTool } from './tools.ts'
 import type { Visit } from './visit.ts'
 
@@ -39,6 +40,9 @@ const MODERN: ReadonlyMap<string, { readonly offer?: Offer; readonly serve: Meth
 >([
   ['server/discover', { serve: (door, visit) => discover(door, visit.principal) }],
   ['subscriptions/listen', { serve: listen }],
+  ['tasks/get', { offer: 'tools', serve: getTask }],
+  ['tasks/update', { offer: 'tools', serve: updateTask }],
+  ['tasks/cancel', { offer: 'tools', serve: cancelTask }],
   ['skills/list', { offer: 'resources', serve: listSkills }],
   ['skills/get', { offer: 'resources', serve: getSkill }],
   ['resources/directory/read', { offer: 'resources', serve: readDirectory }],
@@ -48,6 +52,7 @@ const MODERN: ReadonlyMap<string, { readonly offer?: Offer; readonly serve: Meth
 export function findModernMethod(door: Door, name: string): Method | undefined {
   const own = MODERN.get(name)
   if (own === undefined) return findMethod(door, name)
+  if (name.startsWith('tasks/') && door.ports.delegation === undefined) return undefined
   return own.offer === undefined || door.offers.has(own.offer) ? own.serve : undefined
 }
 

@@ -73,6 +73,14 @@ export interface DoorLimits {
   readonly callMs: number
   /** How long a delegation is waited for before its handle is returned, milliseconds. Default 45 s. */
   readonly delegationWaitMs: number
+  /** Before a call of a caller that takes tasks becomes one, milliseconds. Default 5 s. */
+  readonly taskAfterMs: number
+  /** The longest a task of a plain call goes on, milliseconds. Default 24 h. */
+  readonly taskMs: number
+  /** How long a task may be read from its beginning, milliseconds. Default 7 days. */
+  readonly taskTtlMs: number
+  /** How often callers are told to look at a task, milliseconds. Default 1 s. */
+  readonly taskPollMs: number
   /** Between signs of life of a delegation to a caller with a progress token, milliseconds. Default 10 s. */
   readonly heartbeatMs: number
   /** Before an answer over HTTP becomes an event stream, milliseconds. Default 10 s. */
@@ -168,6 +176,10 @@ const DEFAULT_LIMITS: DoorLimits = {
   pageSize: 1000,
   callMs: 600_000,
   delegationWaitMs: 45_000,
+  taskAfterMs: 5_000,
+  taskMs: 86_400_000,
+  taskTtlMs: 604_800_000,
+  taskPollMs: 1_000,
   heartbeatMs: 10_000,
   streamAfterMs: 10_000,
   keepAliveMs: 15_000,

@@ -11,6 +11,7 @@ import { randomBytes } from 'node:crypto'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { Exchange } from '../../core/ports/upstream.ts'
 import type { Answer, Question } from '../../core/words/question.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
 import { withAsk } from './exchange.ts'
 import type { DoorLimits } from './options.ts'
 import { faultOfAnswer } from './question-form.ts'
@@ -47,6 +48,12 @@ export interface ParkedCall<Asker> {
   isAwaited(): boolean
   /** What is wrong with these answers, if anything; nothing was done with them then. */
   faultOf(answers: readonly Answer[]): string | undefined
+  /** Makes a task of it, which then goes on with nobody waiting here. Absent for callers that take none. */
+  readonly keep?: (() => Promise<TaskRecord | undefined>) | undefined
+  /** It asks its caller something now. */
+  isAsking(): boolean
+  /** It is a task from here on: nobody comes back to this. */
+  release(): void
   /** A retry takes over, with the answers it brought; those to nothing that is asked are left. */
   resume(asker: Asker, answers: readonly Answer[]): void
 }
@@ -56,6 +63,7 @@ export interface By<Asker> {
   readonly principal: string
   readonly asker: Asker
   readonly bytes: number
+  readonly keep?: () => Promise<TaskRecord | undefined>
 }
 
 export interface ParkedCalls<Asker> {
@@ -183,6 +191,7 @@ type End = { readonly dispatched: Dispatched } | { readonly fault: unknown }
 class Parked<Asker> implements ParkedCall<Asker> {
   readonly id = randomBytes(18).toString('base64url')
   readonly principal: string
+  readonly keep: (() => Promise<TaskRecord | undefined>) | undefined
   /** Never rejects. */
   readonly ended: Promise<void>
   readonly #room: Room<Asker>
@@ -195,15 +204,17 @@ class Parked<Asker> implements ParkedCall<Asker> {
   #keys = 0
   #end: End | undefined
   #listener: ((next: Next | End) => void) | undefined
+  #isReleased = false
   #gathering: NodeJS.Timeout | undefined
 
   constructor(
     room: Room<Asker>,
-    { principal, asker, bytes }: By<Asker>,
+    { principal, asker, bytes, keep }: By<Asker>,
     opened: ParkableExchange<Asker>,
     work: (exchange: Exchange) => Promise<Dispatched>,
   ) {
     this.principal = principal
+    this.keep = keep
     this.#requestBytes = bytes
     this.#room = room
     this.#opened = opened
@@ -227,7 +238,14 @@ class Parked<Asker> implements ParkedCall<Asker> {
   round = (): number => this.#round
   isOver = (): boolean => this.#end !== undefined
   isAwaited = (): boolean => this.#listener !== undefined
+  isAsking = (): boolean => this.#waiting.size > 0
   shutDown = (): void => this.#opened.shutDown?.()
+
+  release(): void {
+    this.#isReleased = true
+    this.#opened.park()
+    this.#room.forget(this, 'lost')
+  }
 
   /** How much memory it holds. */
   bytes(): number {
@@ -317,6 +335,7 @@ class Parked<Asker> implements ParkedCall<Asker> {
     this.cancelAll()
     if (this.#listener !== undefined) return this.#tell(end)
     if ('fault' in end) this.#room.report(end.fault)
+    if (this.#isReleased) return
     // Nobody waits: kept for a retry, for a while.
     this.#room.trim()
     setTimeout(() => this.#room.forget(this, 'lost'), this.#room.limits.questionMs).unref()

@@ -4,26 +4,28 @@
  * Where the eras of caller and peer differ, questions are bridged here: a caller with a session is asked live, one of
  * 2026-07-28 by `input_required`, whether its peer keeps the call open or not.
  */
-import type { Dispatched } from '../../core/ports/doors.ts'
+import type { Begun, Dispatched } from '../../core/ports/doors.ts'
 import type { Continuation, Idempotency, NewCall, Operation } from '../../core/words/call.ts'
-import type { JsonText, Native } from '../../core/words/native.ts'
+import type { JsonText } from '../../core/words/native.ts'
+import { longWorkOf } from '../../core/words/outcome.ts'
 import { riskOf } from '../../core/words/risk.ts'
 import type { Route } from '../../core/words/route.ts'
-import { mcpNative } from '../wire/native.ts'
-import { changeMembers } from '../wire/spans.ts'
-import { dropUnsoundTrace } from '../wire/trace-context.ts'
+import type { TaskRecord } from '../../core/words/task.ts'
 import { badParams, type Answer } from './answer.ts'
 import { inNameOf } from './asked-by.ts'
+import { awaitTask } from './delegation.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
-import { openEnvelope, readUnasked, ROUND_MEMBERS, type Round, type Sealed } from './envelope.ts'
+import { openEnvelope, readUnasked, type Round, type Sealed } from './envelope.ts'
 import { openExchange, type OpenExchange } from './exchange.ts'
 import { linkedUris } from './links.ts'
 import { askInRounds } from './live-rounds.ts'
+import { createCall } from './new-call.ts'
 import type { Door } from './options.ts'
 import { answerOutcome, readableAnswer } from './outcome.ts'
-import type { ParkedCall } from './parked.ts'
+import type { By, ParkedCall } from './parked.ts'
+import { handOut } from './tasks.ts'
 import { urlsToOpen } from './url-required.ts'
-import { doorOf, paramBytes, type Visit } from './visit.ts'
+import type { Visit } from './visit.ts'
 
 /** @param args what policy and schema look at, already checked strictly. */
 export function placeCall(
@@ -45,21 +47,46 @@ export function placeCall(
   if (unasked !== undefined && 'kind' in unasked) return unasked
   const { limits, ports } = door
   const askable = canBeAsked(visit)
+  const isLasting = operation === 'call' && takesTasks(visit) && ports.delegation !== undefined
+  const rounds = askable ? limits.maxRounds * limits.questionMs : 0
   const call = createCall(door, visit, route, operation, args, {
     continuation: unasked ?? continuationOf(earlier),
     idempotency: singleUse(route, operation, earlier),
-    patientMs: askable ? limits.maxRounds * limits.questionMs : 0,
+    patientMs: isLasting ? limits.taskMs : rounds,
   })
   // The exchange keeps the time: what a person takes to answer is not the call's.
-  const opened = openExchange(visit, limits.callMs, door.deadlines)
+  const leftMs = isLasting ? limits.taskMs : limits.callMs
+  const opened = openExchange(visit, leftMs, door.deadlines, isLasting)
   const round = earlier?.round ?? 0
   if (visit.era !== 'modern') return runAsked(placed, call, opened)
-  if (!askable) return run(placed, call, opened, round)
+  if (!askable && !isLasting) return run(placed, call, opened, round)
   const by = { principal: visit.principal.id, asker: visit, bytes: visit.request.bytes.length }
-  const parked = door.parked.begin(by, opened, (exchange) =>
-    ports.dispatch(call, inNameOf(route.peer, exchange)),
-  )
+  const parked = isLasting
+    ? beginLasting(placed, by, call, opened)
+    : door.parked.begin(by, opened, (exchange) =>
+        ports.dispatch(call, inNameOf(route.peer, exchange)),
+      )
   return answerNext(placed, parked, round)
+}
+
+/** Of this era, and its handles are for the caller to keep. */
+function takesTasks({ era, can }: Visit): boolean {
+  return era === 'modern' && can.tasks === true
+}
+
+/** A call that becomes a task when it takes long. */
+function beginLasting(
+  { door, route }: Placed,
+  by: By<Visit>,
+  call: NewCall,
+  opened: OpenExchange,
+): ParkedCall<Visit> {
+  let begun: Promise<Begun> | undefined
+  const keep = async (): Promise<TaskRecord | undefined> => (await begun)?.keep()
+  return door.parked.begin({ ...by, keep }, opened, async (exchange) => {
+    begun = door.ports.delegation?.begin(call, inNameOf(route.peer, exchange))
+    return (await begun)?.reply ?? door.ports.dispatch(call, exchange)
+  })
 }
 
 /** The call of one who can be asked nothing while it runs. */
@@ -120,10 +147,39 @@ async function resumeParked(
 }
 
 async function answerNext(placed: Placed, call: ParkedCall<Visit>, round: number): Promise<Answer> {
-  const next = await call.next()
+  const coming = call.next()
+  const task = await keptWhenLong(placed.door, call, coming)
+  if (task !== undefined) return handOut(placed.door, task)
+  const next = await coming
   return next.kind === 'ended'
     ? finish(placed, next.dispatched, round)
     : askParked(placed, call, next.questions)
+}
+
+/** What takes longer than its caller is to wait becomes a task; what asks meanwhile is asked first. */
+async function keptWhenLong(
+  { limits, report }: Door,
+  call: ParkedCall<Visit>,
+  coming: Promise<unknown>,
+): Promise<TaskRecord | undefined> {
+  if (call.keep === undefined) return undefined
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(late.resolve, limits.taskAfterMs, 'late')
+  try {
+    if ((await Promise.race([coming, late.promise])) !== 'late' || call.isAsking()) return undefined
+    const task = await call.keep()
+    if (task === undefined) return undefined
+    call.release()
+    // Its end is told by its task.
+    coming.catch(report)
+    return task
+  } catch (fault) {
+    // Not on record, so not shown: it is waited for as any other call. What the call itself threw comes again.
+    report(fault)
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** What waited for the answers is gone: what it did before that nobody here knows. */
@@ -180,9 +236,10 @@ function singleUse(
 }
 
 /** @param round of the state that this call went on from, 0 for none. */
-function finish(placed: Placed, dispatched: Dispatched, round: number): Answer {
+function finish(placed: Placed, dispatched: Dispatched, round: number): Answer | Promise<Answer> {
   const { door, visit, route } = placed
-  const { outcome, callId, approvalId } = dispatched
+  const { outcome, callId, approvalId, task } = dispatched
+  if (task !== undefined && longWorkOf(outcome) !== undefined) return showTask(placed, task)
   if (outcome.state === 'input_required' || outcome.state === 'auth_required')
     return askCaller(placed, { ...dispatched, outcome }, round + 1)
   const urls = visit.era === 'modern' ? urlsToOpen(outcome) : undefined
@@ -196,65 +253,11 @@ function finish(placed: Placed, dispatched: Dispatched, round: number): Answer {
   return answer
 }
 
-/** What only some calls have. */
-interface CallParts {
-  readonly continuation: Continuation | undefined
-  readonly idempotency: Idempotency | undefined
-  /** How much longer than others its caller waits. */
-  readonly patientMs: number
-}
-
-const NO_PARTS: CallParts = { continuation: undefined, idempotency: undefined, patientMs: 0 }
-
-/** The call as dispatch takes it. The caller's params travel but for what belongs to rounds of questions. */
-export function createCall(
-  door: Door,
-  visit: Visit,
-  route: Route,
-  operation: Operation,
-  args: JsonText,
-  { continuation, idempotency, patientMs }: CallParts = NO_PARTS,
-): NewCall {
-  const { trace, insist, modelCallId } = visit.meta
-  const call: { -readonly [Key in keyof NewCall]: NewCall[Key] } = {
-    route,
-    principal: visit.principal,
-    operation,
-    native: nativeFor(visit),
-    arguments: args,
-    door: doorOf(visit),
-    requestId: visit.request.id.value,
-    deadlineAt: door.clock.now() + door.limits.callMs + patientMs,
-    trace,
-  }
-  if (continuation !== undefined) call.continuation = continuation
-  if (idempotency !== undefined) call.idempotency = idempotency
-  if (insist !== undefined) call.insist = insist
-  if (modelCallId !== undefined) call.modelCallId = modelCallId
-  return call
-}
-
-/** What goes on as it came was checked here, and need not be looked at again by whoever sends it. */
-function nativeFor(visit: Visit): Native {
-  const { members, params, revision } = visit
-  const bytes = paramsFor(visit)
-  return mcpNative(bytes, revision, bytes === params ? members : undefined)
-}
-
-/** What goes on of the caller's params: nothing of rounds, no trace value that is none. */
-function paramsFor(visit: Visit): Uint8Array {
-  const { era, members, meta, params } = visit
-  const own = meta.hasUnsoundTrace === true ? paramBytes(visit, '_meta') : undefined
-  if (own === undefined && (era === 'legacy' || !isOfRound(members))) return params
-  return changeMembers(params, members, {
-    ...(era === 'modern' ? ROUND_MEMBERS : {}),
-    ...(own === undefined ? {} : { _meta: dropUnsoundTrace(own) }),
-  })
-}
-
-function isOfRound(members: Visit['members']): boolean {
-  for (const { key } of members) if (Object.hasOwn(ROUND_MEMBERS, key)) return true
-  return false
+/** The peer goes on with it as a task. */
+function showTask({ door, visit }: Placed, task: TaskRecord): Answer | Promise<Answer> {
+  const { delegation } = door.ports
+  if (takesTasks(visit) || delegation === undefined) return handOut(door, task)
+  return awaitTask(door, delegation, visit, task)
 }
 
 function reportLinks(door: Door, visit: Visit, route: Route, answer: Answer): void {

@@ -6,7 +6,7 @@
 import { isObject } from '../../core/words/is-object.ts'
 import type { CallerCan } from '../../core/words/question.ts'
 import { CANNOT_BE_ASKED } from '../../core/words/question.ts'
-import { MODERN_META, PROGRESS_TOKEN } from '../wire/rev-2026-07-28.ts'
+import { MODERN_META, PROGRESS_TOKEN, TASKS_EXTENSION } from '../wire/rev-2026-07-28.ts'
 import { relayedExtensions } from './extensions.ts'
 import { parseId } from '../wire/json-rpc.ts'
 import { isTraceValue, type TraceKey } from '../wire/trace-context.ts'
@@ -196,6 +196,11 @@ function judgeCapabilities(capabilities: Readonly<Record<string, unknown>>): Cal
     url: modes !== undefined && isObject(modes['url']),
     sampling: isObject(capabilities['sampling']),
     roots: isObject(capabilities['roots']),
+    ...(declaresTasks(capabilities) ? { tasks: true } : {}),
     ...(extensions === undefined ? {} : { extensions }),
   }
+}
+
+function declaresTasks({ extensions }: Readonly<Record<string, unknown>>): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION])
 }

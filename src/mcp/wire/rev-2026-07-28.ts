@@ -88,6 +88,7 @@ export const MODERN_NOTIFICATIONS = {
   promptsListChanged: 'notifications/prompts/list_changed',
   resourcesListChanged: 'notifications/resources/list_changed',
   resourceUpdated: 'notifications/resources/updated',
+  tasks: 'notifications/tasks',
   acknowledged: 'notifications/subscriptions/acknowledged',
 } as const
 

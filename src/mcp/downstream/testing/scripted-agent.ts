@@ -139,6 +139,17 @@ function createDesk(
       agent().canceled.push(taskId)
       return { report: agent().report, task }
     },
+    watch: async (taskId, principal, signal, seen) => {
+      let task = await load(taskId, principal)
+      const found = task !== undefined
+      while (task !== undefined && !signal.aborted) {
+        await seen(task)
+        if (isTerminal(task.state)) break
+        await watch(task, signal)
+        task = await load(taskId, principal)
+      }
+      return found
+    },
     wait: async (taskId, principal, signal, seen) => {
       for (;;) {
         const task = await load(taskId, principal)
