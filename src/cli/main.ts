@@ -13,6 +13,7 @@ import type { LoginOptions } from './login.ts'
 import type { LogoutOptions } from './logout.ts'
 import type { LogsOptions } from './logs.ts'
 import type { McpOptions } from './mcp.ts'
+import type { ProbeOptions } from './probe.ts'
 import type { PromptOptions } from './prompt.ts'
 import type { SharedOptions } from './shared.ts'
 import type { StopOptions } from './stop.ts'
@@ -338,6 +339,15 @@ function watching(program: Command): void {
   add(program, 'doctor', 'what of this installation will not work, and what to do about it').action(
     act(async (options, terminal) => (await import('./doctor.ts')).doctor(options, terminal)),
   )
+  add(program, 'probe', 'what is this server: an address, a command (after --) or a peer')
+    .argument('[target...]')
+    .option('--peer <name>', 'a configured peer, with what it bears')
+    .option('--timeout <duration>', 'how long everything may take', '90s')
+    .action(
+      act<ProbeOptions>(async (options, terminal, ...target) =>
+        (await import('./probe.ts')).probe(options, terminal, target.flat()),
+      ),
+    )
 }
 
 function add(program: Command, name: string, description: string): Command {

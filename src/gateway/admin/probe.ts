@@ -1,0 +1,149 @@
+/**
+ * The probe as a command of this gateway: what an address, a command or a configured peer is, seen with what that peer has and with
+ * nothing else. Owns no store and starts nothing but what it probes.
+ */
+import {
+  probeServer,
+  type ProbeDeps,
+  type ProbeOptions,
+  type ProbeTarget,
+} from '../../mcp/probe/probe-server.ts'
+import type { ProbeReport } from '../../mcp/probe/report.ts'
+import { createCompileSchema } from '../checks/compile-schema.ts'
+import { createDeadline } from '../checks/deadline.ts'
+import { maskFor } from '../compose/mask-peer.ts'
+import { openPeerLogins } from '../compose/peer-logins.ts'
+import { packageVersion } from '../compose/version.ts'
+import type { Config, McpServerConfig } from '../config/config.ts'
+import { ComityError } from './errors.ts'
+import { learnAuth } from './probe-auth.ts'
+
+export type { ProbeReport } from '../../mcp/probe/report.ts'
+
+/** What is to be probed. */
+export type ProbeWanted =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'command'; readonly command: string; readonly args: readonly string[] }
+  | { readonly kind: 'peer'; readonly name: string; readonly config: Config }
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Probes it.
+ *
+ * @param environment what a command's minimal environment is chosen from.
+ * @throws ComityError `usage` for an address that is none, `not_found` and `conflict` for a peer that is no MCP server.
+ */
+export async function probe(
+  wanted: ProbeWanted,
+  environment: Environment,
+  signal: AbortSignal,
+  options: ProbeOptions = {},
+): Promise<ProbeReport> {
+  switch (wanted.kind) {
+    case 'url':
+      return probeUrl(wanted.url, environment, signal, options)
+    case 'command': {
+      const { command, args } = wanted
+      const target = { transport: 'stdio' as const, command, args, env: {} }
+      const shown = { transport: 'stdio' as const, at: [command, ...args].join(' ') }
+      return probeServer(target, shown, depsOf(environment), signal, options)
+    }
+    case 'peer':
+      return probePeer(wanted, environment, signal, options)
+  }
+}
+
+/** An address as it can be shown: its query may hold a secret. */
+function showUrl(url: string): string {
+  const { origin, pathname, search } = new URL(url)
+  return `${origin}${pathname}${search === '' ? '' : '?…'}`
+}
+
+async function probeUrl(
+  url: string,
+  environment: Environment,
+  signal: AbortSignal,
+  options: ProbeOptions,
+): Promise<ProbeReport> {
+  const { username, password } = new URL(url)
+  if (username !== '' || password !== '')
+    throw new ComityError(
+      'usage',
+      'the address has a user name or password in it: configure the server as a peer and probe that',
+    )
+  const target = { transport: 'http' as const, url, headers: {} }
+  const shown = { transport: 'http' as const, at: showUrl(url) }
+  return probeServer(target, shown, depsOf(environment, url), signal, options)
+}
+
+async function probePeer(
+  { name, config }: Extract<ProbeWanted, { kind: 'peer' }>,
+  environment: Environment,
+  signal: AbortSignal,
+  options: ProbeOptions,
+): Promise<ProbeReport> {
+  const server = serverOf(config, name)
+  if (server.transport === 'stdio') {
+    const { command, args, env, cwd } = server
+    const folder = cwd === undefined ? {} : { cwd }
+    const target: ProbeTarget = { transport: 'stdio', command, args, env, ...folder }
+    const shown = { transport: 'stdio' as const, at: [command, ...args].join(' '), peer: name }
+    const report = await probeServer(target, shown, depsOf(environment), signal, options)
+    return masked(report, maskFor(server))
+  }
+  const { url, headers, auth } = server
+  const { store, tokenKey } = config
+  const key = tokenKey === undefined ? {} : { tokenKey }
+  const logins =
+    auth === undefined ? undefined : await openPeerLogins({ store, ...key, now: Date.now })
+  const login = auth === undefined ? undefined : logins?.of({ name, url, auth })
+  try {
+    const bears = login === undefined ? {} : { credentials: login.credentials }
+    const target: ProbeTarget = { transport: 'http', url, headers, ...bears }
+    const shown = { transport: 'http' as const, at: showUrl(url), peer: name }
+    const report = await probeServer(target, shown, depsOf(environment, url), signal, options)
+    const mask = maskFor(server)
+    return masked(report, (text) => login?.mask(mask(text)) ?? mask(text))
+  } finally {
+    logins?.close()
+  }
+}
+
+function serverOf(config: Config, name: string): McpServerConfig {
+  const server = config.mcpServers.find((one) => one.name === name)
+  if (server !== undefined) return server
+  if (config.peers.includes(name))
+    throw new ComityError('conflict', `${name} is an agent: comity probe looks at MCP servers`)
+  throw new ComityError(
+    'not_found',
+    `no peer is called ${name}; configured: ${config.peers.join(', ') || 'none'}`,
+  )
+}
+
+function depsOf(environment: Environment, url?: string): ProbeDeps {
+  const compile = createCompileSchema(createDeadline())
+  return {
+    clientInfo: { name: 'comity', version: packageVersion() },
+    environment,
+    judgeSchema(schema) {
+      const compiled = compile(schema, false)
+      return 'refused' in compiled ? compiled.refused : undefined
+    },
+    learnAuth: (challenges, signal) => learnAuth(url ?? '', challenges, signal),
+  }
+}
+
+/** Every text of the report without the peer's secrets: it repeats what the server said. */
+function masked(report: ProbeReport, mask: (text: string) => string): ProbeReport {
+  return maskValue(report, mask) as ProbeReport
+}
+
+function maskValue(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === 'string') return mask(value)
+  if (Array.isArray(value)) return value.map((one) => maskValue(one, mask))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [mask(key), maskValue(one, mask)]),
+  )
+}
