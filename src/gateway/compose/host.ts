@@ -124,6 +124,7 @@ async function assemble(
     environment: options.parentEnvironment,
     version,
     verdicts: store.verdicts,
+    revisions: store.revisions,
     onNote: (what) => onFault('note', what),
   })
   closers.push(() => opened.close())

@@ -1,5 +1,6 @@
 /** The configured peers as core's Peer port: MCP servers and A2A agents side by side, neither a layer of the other. */
 import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
+import type { RevisionDecisions } from '../../core/ports/migration.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { createA2aPeer } from '../../a2a/upstream/peer.ts'
@@ -13,6 +14,11 @@ import { openPeerLogins, type PeerLogin, type PeerLogins } from './peer-logins.t
 /** How long a call may take at a server that has no `timeouts: { call }` of its own, milliseconds. */
 export const DEFAULT_CALL_MS = 600_000
 
+/** A server at one revision, for looking at it. */
+export interface LockedPeer extends Pick<McpPeer, 'declared'> {
+  readonly peer: Peer
+}
+
 export interface PeerWorld {
   readonly clock: Clock
   readonly digest: Digest
@@ -21,12 +27,19 @@ export interface PeerWorld {
   readonly version: string
   /** Where it is kept which era a server speaks. Left out: for this process alone. */
   readonly verdicts?: EraVerdicts
+  /** What was decided about revisions. Left out: nothing. */
+  readonly revisions?: Pick<RevisionDecisions, 'find'>
   onNote(what: string): void
 }
 
 export interface OpenPeers {
   /** In the order of the configuration; disabled ones are not among them. */
   readonly peers: readonly Peer[]
+  /**
+   * A configured MCP server once more, locked to a revision, with connections of its own; nothing is started before it is used. Its
+   * user closes it. Undefined for names that are no server's.
+   */
+  at(name: string, revision: string): LockedPeer | undefined
   close(): Promise<void>
 }
 
@@ -49,7 +62,10 @@ export async function openPeers(
   const stop: (() => void)[] = []
   for (const server of servers) {
     const login = loginOf(server, logins)
-    const peer = mcpPeer(server, world, starts, login?.credentials)
+    const make = (revision?: string): McpPeer =>
+      mcpPeer(server, revision, world, starts, login?.credentials)
+    const peer =
+      server.canary === undefined ? make(server.revision) : await between(server, make, world)
     made.set(server.name, maskPeer(peer, server, login?.mask))
     if (login !== undefined && logins !== undefined) stop.push(logins.watch(peer.loginChanged))
   }
@@ -60,6 +76,13 @@ export async function openPeers(
   const peers = config.peers.flatMap((name) => made.get(name) ?? [])
   return {
     peers,
+    at(name, revision) {
+      const server = config.mcpServers.find((one) => one.name === name)
+      if (server === undefined) return undefined
+      const login = loginOf(server, logins)
+      const peer = mcpPeer(server, revision, world, starts, login?.credentials)
+      return { peer: maskPeer(peer, server, login?.mask), declared: () => peer.declared() }
+    },
     async close() {
       for (const one of stop) one()
       await Promise.all(peers.map((peer) => peer.close()))
@@ -67,6 +90,26 @@ export async function openPeers(
       logins?.close()
     },
   }
+}
+
+/** A server of which some callers see another revision. Whoever has none loads nothing of it. */
+async function between(
+  { name, revision, canary }: McpServerConfig,
+  make: (revision: string) => McpPeer,
+  { digest, revisions }: PeerWorld,
+): Promise<McpPeer> {
+  if (revision === undefined || canary === undefined)
+    throw new TypeError(`${name} has no two revisions`)
+  const { createCanaryPeer } = await import('../migration/canary-peer.ts')
+  return createCanaryPeer(
+    { from: revision, to: canary.revision, share: canary.share },
+    {
+      make,
+      digest: (text) => digest.text(text),
+      monotonic: () => performance.now(),
+      decided: (move) => revisions?.find(move),
+    },
+  )
 }
 
 async function openAgents(
@@ -110,6 +153,7 @@ function loginOf(server: McpServerConfig, logins: PeerLogins | undefined): PeerL
 
 function mcpPeer(
   server: McpServerConfig,
+  revision: string | undefined,
   { clock, digest, environment, version, verdicts }: PeerWorld,
   starts: Starts,
   credentials: Credentials | undefined,
@@ -136,7 +180,7 @@ function mcpPeer(
       trusted: server.trust === 'all',
       capabilities: server.capabilities,
       stateless: server.stateless,
-      ...(server.revision === undefined ? {} : { revision: server.revision }),
+      ...(revision === undefined ? {} : { revision }),
       server: way,
     },
     {

@@ -17,10 +17,12 @@ import type {
 import { parseDuration } from './duration.ts'
 import { type ExpandedFile, isOff, peerKey } from './expand-file.ts'
 import { foreignKeyReason } from './foreign-keys.ts'
+import { STABLE_REVISION } from './check-canary.ts'
 import type { ConfigPath } from './mistakes.ts'
 import { sayPath } from './mistakes.ts'
 import type { YamlText } from './read-yaml.ts'
 import type { ConfigFile } from './schema.ts'
+import { parseShare } from './share.ts'
 import { storeFile } from './store-file.ts'
 
 export interface BuildFrom {
@@ -103,7 +105,7 @@ function buildServer(
     timeouts: buildTimeouts(entry.timeouts),
     disabled: isOff(entry),
     brought: [...(brought.get(peerKey('mcpServers', name)) ?? []), ...secretsOf(entry.auth)],
-    ...present({ revision: entry.revision }),
+    ...buildRevision(entry),
   }
   if (entry.command === undefined) {
     const { url = '', headers = {} } = entry
@@ -117,6 +119,19 @@ function buildServer(
     args: entry.args ?? [],
     env: entry.env ?? {},
     cwd: resolve(directory, entry.cwd ?? '.'),
+  }
+}
+
+/** Beside a canary of 2026-07-28 everyone else is served by the newest revision with sessions, unless the file names another. */
+function buildRevision({
+  revision,
+  canary,
+}: ServerEntry): Pick<McpServerConfig, 'revision' | 'canary'> {
+  if (canary === undefined) return present({ revision })
+  const share = parseShare(canary.share) ?? 0
+  return {
+    revision: revision ?? STABLE_REVISION,
+    canary: { revision: canary.revision, share },
   }
 }
 

@@ -28,10 +28,19 @@ export interface ServerTimeouts {
   readonly callMs?: number
 }
 
+/** Another revision for a part of the callers. */
+export interface CanaryConfig {
+  readonly revision: McpRevision
+  /** Ten-thousandths. */
+  readonly share: number
+}
+
 interface McpServerCommon {
   readonly name: string
   /** Undefined: probed. */
   readonly revision?: McpRevision
+  /** A part of its callers is served by another revision; `revision` is set then. */
+  readonly canary?: CanaryConfig
   /** What it must offer or must not, and what it may not ask; empty: as it likes. */
   readonly capabilities: CapabilityLock
   /** It keeps no state of its callers: one process or session serves every principal. */

@@ -8,6 +8,7 @@ import { isIP } from 'node:net'
 import { RESERVED_PEER_NAMES } from '../../core/words/exposed-name.ts'
 import { LOCAL, OPERATOR } from '../../core/words/principal.ts'
 import { checkAuth } from './check-auth.ts'
+import { checkCanary } from './check-canary.ts'
 import { parseDuration } from './duration.ts'
 import { isOff } from './expand-file.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
@@ -96,6 +97,7 @@ function checkServer(name: string, server: Readonly<Record<string, unknown>>): M
   mistakes.push(...checkHeaders([...path, 'headers'], server['headers'], isOff(server)))
   if (has('url')) mistakes.push(...checkAuth(path, server, isOff(server)))
   mistakes.push(...checkEnv([...path, 'env'], server['env']))
+  mistakes.push(...checkCanary(path, server))
   mistakes.push(...checkTimeouts([...path, 'timeouts'], server['timeouts']))
   for (const [index, argument] of asTexts(server['args']).entries()) {
     if (argument.includes('\0')) {

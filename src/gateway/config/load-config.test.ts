@@ -269,7 +269,7 @@ listem: {}
 `)
     expect(message.split('\n').slice(1)).toEqual([
       '  mcpServers.docs (line 2): expected command (a program to start) or url (a server to reach), got neither',
-      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, auth, revision, capabilities, stateless, timeouts, trust, disabled',
+      '  mcpServers.docs.comand (line 3): not a key that comity knows; did you mean command? expected command, args, env, cwd, url, headers, auth, revision, canary, capabilities, stateless, timeouts, trust, disabled',
       '  mcpServers.docs.args[0] (line 4): expected text; put numbers, true and false in quotes; got a number (not shown)',
       '  mcpServers.docs.revision (line 5): expected one of: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; got "2024-01-01"',
       '  mcpServers.docs.capabilities.logging (line 6): expected true or false; got "sometimes"',

@@ -120,6 +120,10 @@ const server = section(
     headers: headers.optional(),
     auth: auth.optional(),
     revision: oneOf(MCP_REVISIONS).optional(),
+    canary: section({
+      revision: oneOf(MCP_REVISIONS),
+      share: text('a share of callers, such as 5%'),
+    }).optional(),
     capabilities: lock.optional(),
     stateless: flag.optional(),
     timeouts: timeouts.optional(),
