@@ -51,6 +51,7 @@ export interface TokenFile {
   revision(): number
   /** Runs `work` while nobody else runs any for the same place. @throws ComityError `conflict` when others take too long. */
   exclusively<T>(place: SealedPlace, work: () => Promise<T>): Promise<T>
+  /** What runs exclusively may still write: it may hold what nobody else will ever get again. */
   close(): void
 }
 
@@ -104,6 +105,11 @@ function assemble(
   const { load, versionOf, save, remove } = createRows(db, path, sealer)
   const all = db.prepare('SELECT place FROM sealed WHERE value IS NOT NULL ORDER BY place')
   const guard = <T>(work: () => T): T => guarded(path, work)
+  let running = 0
+  let closed = false
+  const closeIfDone = (): void => {
+    if (closed && running === 0 && db.isOpen) db.close()
+  }
   return {
     load: (place) => guard(() => load(place)),
     versionOf: (place) => guard(() => versionOf(place)),
@@ -119,8 +125,19 @@ function assemble(
     save: (place, text, version) => guard(() => wrote(save(place, text, version))),
     remove: (place, version) => guard(() => wrote(remove(place, version))),
     revision: () => guard(revision),
-    exclusively: (place, work) => leases.exclusively(JSON.stringify(place), sayPlace(place), work),
-    close: () => db.close(),
+    async exclusively(place, work) {
+      running += 1
+      try {
+        return await leases.exclusively(JSON.stringify(place), sayPlace(place), work)
+      } finally {
+        running -= 1
+        closeIfDone()
+      }
+    },
+    close() {
+      closed = true
+      closeIfDone()
+    },
   }
 }
 

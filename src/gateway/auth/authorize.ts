@@ -14,7 +14,7 @@ import {
 } from 'oauth4webapi'
 import type { Discovered } from './discover.ts'
 import { chooseAlgorithm, generateDpopKey } from './dpop.ts'
-import { OAuthFailure } from './oauth-failure.ts'
+import { OAuthFailure, quote } from './oauth-failure.ts'
 import { requestTokens, tell, type TokenRequester } from './token-requests.ts'
 import type { AuthConfig, RegisteredClient, TokenSet } from './words.ts'
 
@@ -141,8 +141,7 @@ function readCode(pending: PendingLogin, parameters: URLSearchParams): string {
   if (!isReplyTo(pending, parameters)) throw strange('its state is not ours')
   const issuer = parameters.get('iss')
   if (issuer !== null && issuer !== server.issuer) {
-    const said = JSON.stringify(issuer.slice(0, 300))
-    throw strange(`it comes from ${said}, and ${JSON.stringify(server.issuer)} was asked`)
+    throw strange(`it comes from ${quote(issuer)}, and ${quote(server.issuer)} was asked`)
   }
   // The text of an error is an attacker's until the issuer is known.
   if (issuer === null && server.sendsIssuer) {
@@ -177,7 +176,7 @@ export function judgeServer(
     throw new OAuthFailure('no_metadata', `${issuer} names no ${missing}`)
   }
   if (codeChallengeMethods?.includes('S256') !== true) {
-    const named = codeChallengeMethods?.map((one) => one.slice(0, 20)).slice(0, 5)
+    const named = codeChallengeMethods?.slice(0, 5).map((one) => quote(one.slice(0, 20)))
     throw new OAuthFailure(
       'untrustworthy',
       `${issuer} has to list S256 in code_challenge_methods_supported and ` +

@@ -89,3 +89,14 @@ test('whatever a server sends is read to its end, in time that its length bounds
 test('a refusal beyond all measure is not read', () => {
   expect(parseChallenges([`Bearer scope="${'a'.repeat(40_000)}"`])).toEqual([])
 })
+
+test('the longest refusal is read in no time, however it is spelled', () => {
+  const started = performance.now()
+  for (const field of [
+    `Bearer ${'a/'.repeat(16_000)}!`,
+    `a${'/a'.repeat(16_000)}`,
+    'a /b '.repeat(6000),
+  ])
+    parseChallenges([field])
+  expect(performance.now() - started).toBeLessThan(1000)
+})

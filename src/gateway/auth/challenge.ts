@@ -5,6 +5,7 @@
  *
  * @source RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9449, section 7.1; RFC 9728, section 5.1.
  */
+import { splitScopes } from './scopes.ts'
 
 /** One challenge that we can meet. Parameters are the peer's words, unchecked. */
 export interface Challenge {
@@ -62,8 +63,8 @@ export function pickChallenge(challenges: readonly Challenge[]): Challenge | und
 
 /** The scopes that a challenge asks for. */
 export function scopesOf(challenge: Challenge | undefined): readonly string[] | undefined {
-  const scopes = challenge?.scope?.split(/\s+/).filter((scope) => scope !== '')
-  return scopes === undefined || scopes.length === 0 ? undefined : scopes
+  const scopes = splitScopes(challenge?.scope ?? '')
+  return scopes.length === 0 ? undefined : scopes
 }
 
 function parseField(field: string) {
@@ -83,7 +84,8 @@ function parseField(field: string) {
     const isParameter = field[cursor.at] === '=' && current !== undefined
     if (!isParameter) {
       challenges.push({ scheme: name.toLowerCase(), parameters: new Map() })
-      cursor.at = Math.max(afterName, skipToken68(field, cursor.at))
+      // After a space alone: tried at every letter, a long one would be read as often as it has letters.
+      cursor.at = cursor.at > afterName ? skipToken68(field, cursor.at) : afterName
       continue
     }
     cursor.at += 1

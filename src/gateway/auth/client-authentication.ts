@@ -6,7 +6,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { importJWK, importPKCS8, type CryptoKey, type JWK } from 'jose'
 import { ClientSecretPost, None, PrivateKeyJwt, type ClientAuth } from 'oauth4webapi'
-import { OAuthFailure } from './oauth-failure.ts'
+import { OAuthFailure, quote } from './oauth-failure.ts'
 import type { ServerMetadata } from './server-metadata.ts'
 import type { AuthConfig, RegisteredClient } from './words.ts'
 
@@ -32,7 +32,7 @@ export function methodOf(client: ConfiguredClient, server: ServerMetadata): Clie
     if (supported === undefined) return 'client_secret_basic'
     const method = WITH_SECRET.find((one) => supported.includes(one))
     if (method !== undefined) return method
-    const named = supported.map((one) => one.slice(0, 40)).slice(0, 8)
+    const named = supported.slice(0, 8).map((one) => quote(one.slice(0, 40)))
     throw new OAuthFailure(
       'config',
       `auth.client has a secret, and ${server.issuer} takes none: it takes ${named.join(', ') || 'nothing'}`,
@@ -63,11 +63,15 @@ export async function authenticationOf(
 
 /** Encoded as a form and no more than that: servers that forget to decode still understand plain ids and secrets. */
 function basic(secret: string): ClientAuth {
-  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
   return (_server, client, _body, headers) => {
-    const credentials = `${encode(client.client_id)}:${encode(secret)}`
+    const credentials = `${encodeForm(client.client_id)}:${encodeForm(secret)}`
     headers.set('authorization', `Basic ${btoa(credentials)}`)
   }
+}
+
+/** A text as forms encode values. @source RFC 6749, appendix B */
+export function encodeForm(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
 }
 
 /** @throws OAuthFailure `config`, which says nothing of the key. */

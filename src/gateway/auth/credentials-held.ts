@@ -17,6 +17,8 @@ export type Renewal =
   | { readonly kind: 'renewed'; readonly held: Held }
   /** There is nothing to renew any more. @property detail no secret. */
   | { readonly kind: 'over'; readonly detail: string }
+  /** They may be worth something still, and the authorization server renews them not now. @property detail no secret. */
+  | { readonly kind: 'refused'; readonly detail: string }
 
 export interface HeldTokens {
   /** What there is now. @throws ComityError when the tokens cannot be read. */
@@ -37,6 +39,8 @@ export interface ObtainAsk {
   readonly refused?: string
   readonly refusal?: RefusalWords
   readonly earlier: readonly string[]
+  /** Called when these very scopes were asked for, and not when somebody else's answer was taken. */
+  readonly whenAsked?: () => void
 }
 
 export interface HeldParts {
@@ -47,6 +51,8 @@ export interface HeldParts {
 /** All requests of one renewal together, milliseconds. */
 const REQUESTS_MS = 45_000
 const FRESH_MS = 30_000
+/** So long the same renewal is not asked for after a refusal, milliseconds. */
+const REFUSED_MS = 60_000
 /** So long a glance trusts the last look, milliseconds. */
 const GLANCE_MS = 50
 /** Principals whose tokens are remembered; with more, all are read again. */
@@ -65,6 +71,8 @@ export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): 
   const cache = new Map<string, Look>()
   const flights = new Map<string, Promise<unknown>>()
   const fresh = new Map<string, { readonly token: string; readonly at: number }>()
+
+  const unlessRefused = rememberRefusals()
 
   const gotNew = (held: Held): Held => {
     const { principal } = held.place
@@ -107,11 +115,13 @@ export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): 
     forget: (owner) => void cache.delete(owner),
     renew: (held, refusal) =>
       once(`renew ${held.place.principal}`, () =>
-        tokens
-          .open()
-          .exclusively(held.place, () =>
-            renewAlone({ oauth, store: tokens.open(), peer, gotNew }, held, refusal),
-          ),
+        unlessRefused(held, () =>
+          tokens
+            .open()
+            .exclusively(held.place, () =>
+              renewAlone({ oauth, store: tokens.open(), peer, gotNew }, held, refusal),
+            ),
+        ),
       ),
     obtain: (owner, ask) =>
       once(`obtain ${owner}`, async () => {
@@ -125,6 +135,7 @@ export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): 
             return { ...kept, place }
           const version = store.versionOf(place)
           const given = await oauth.obtain(peer, discovered, ask.refusal, ask.earlier, signal)
+          ask.whenAsked?.()
           const held = { place, version: version + 1, tokens: given }
           if (!store.save(place, given, version)) return { ...held, ...store.load(place) }
           return gotNew(held)
@@ -134,6 +145,22 @@ export function createHeldTokens(peer: AuthPeer, { oauth, tokens }: HeldParts): 
       const last = fresh.get(place.principal)
       return last?.token === accessToken && performance.now() - last.at < FRESH_MS
     },
+  }
+}
+
+type Refused = Extract<Renewal, { kind: 'refused' }>
+
+/** What was refused a moment ago is refused: the same request would bring the same answer. */
+function rememberRefusals(): (held: Held, work: () => Promise<Renewal>) => Promise<Renewal> {
+  const refusals = new Map<string, { readonly version: number; readonly until: number } & Refused>()
+  return async ({ place: { principal }, version }, work) => {
+    const last = refusals.get(principal)
+    if (last?.version === version && performance.now() < last.until) return last
+    const renewal = await work()
+    refusals.delete(principal)
+    if (renewal.kind === 'refused')
+      refusals.set(principal, { ...renewal, version, until: performance.now() + REFUSED_MS })
+    return renewal
   }
 }
 
@@ -160,6 +187,7 @@ async function renewAlone(
     return { kind: 'over', detail: `${peer.name} names another authorization server than before` }
   }
   const refreshed = await oauth.refresh(peer, discovered, kept.tokens, signal)
+  if (refreshed.kind === 'refused') return refreshed
   if (refreshed.kind === 'revoked') {
     store.remove(place, kept.version)
     return orNewer(store, place, refreshed.detail)

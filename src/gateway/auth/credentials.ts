@@ -54,6 +54,8 @@ const RENEW_BEFORE_MS = 20_000
 const REST_MS = 5_000
 const ASKED_MS = 600_000
 const MAX_SECRETS = 200
+/** Of scopes in a message, characters. */
+const MAX_SHOWN = 500
 
 export function createCredentials(peer: AuthPeer, parts: CredentialsParts): PeerCredentials {
   return new OAuthCredentials(peer, parts)
@@ -169,8 +171,8 @@ class OAuthCredentials implements PeerCredentials {
       refused: tokens.accessToken,
       refusal,
       earlier: tokens.scopes,
+      whenAsked: () => this.#noteAsked(place.principal, [...tokens.scopes, ...wanted]),
     })
-    this.#noteAsked(place.principal, [...tokens.scopes, ...wanted])
     return { kind: 'again' }
   }
 
@@ -188,7 +190,7 @@ class OAuthCredentials implements PeerCredentials {
       const login = await this.#parts.logins.begin(request, signal)
       void login.ended.then(({ kind }) => {
         if (kind !== 'logged_in') return
-        this.#noteAsked(principal, login.scopes)
+        this.#noteAsked(principal, [...login.scopes, ...words.scopes])
         // The very next message bears it.
         this.#held.forget(principal)
       })
@@ -214,6 +216,7 @@ class OAuthCredentials implements PeerCredentials {
         return this.#bear(await this.#held.obtain(principal, { refused, earlier }), bearing)
       }
       const renewal = await this.#held.renew(held)
+      if (renewal.kind === 'refused') return await this.#bear(held, bearing)
       // Without any: the peer's refusal then says where to log in.
       return renewal.kind === 'renewed' ? await this.#bear(renewal.held, bearing) : {}
     } catch (error) {
@@ -296,7 +299,9 @@ function loginCommand(peer: string, principal: string, scopes: readonly string[]
 }
 
 function sayScopes(scopes: readonly string[]): string {
-  return scopes.length === 0 ? '(none)' : scopes.join(' ')
+  const text = scopes.join(' ')
+  if (text === '') return '(none)'
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }
 
 function tokenIn(sent: Headers): string | undefined {

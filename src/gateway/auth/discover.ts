@@ -8,10 +8,11 @@
  */
 import { parseChallenges, pickChallenge } from './challenge.ts'
 import { refuseAddress, showAddress, type GuardedFetch } from './guarded-fetch.ts'
-import { OAuthFailure } from './oauth-failure.ts'
+import { OAuthFailure, quote } from './oauth-failure.ts'
 import {
   assumeServer,
   findServer,
+  isIdentifier,
   listAt,
   tellPlaces,
   textAt,
@@ -118,7 +119,7 @@ async function findResource(
       const { status, json, instead } = await fetchGuarded({ url, what, signal })
       const found = status === 200 && json !== undefined ? readResource(json) : instead
       if (typeof found === 'string') tried.push({ url, what: found })
-      else if (coversPeer(found.resource, peer.url)) return found
+      else if (isIdentifier(found.resource) && coversPeer(found.resource, peer.url)) return found
       else throw otherResource(url, peer, found.resource)
     } catch (error) {
       if (!(error instanceof OAuthFailure) || error.reason !== 'unreachable') throw error
@@ -150,10 +151,10 @@ async function serverOf(
 ): Promise<ServerMetadata> {
   const { issuer = servers[0] ?? '' } = peer.auth
   if (!servers.includes(issuer)) {
-    const named = servers.map((server) => JSON.stringify(server.slice(0, 200))).slice(0, 5)
+    const named = servers.slice(0, 5).map(quote)
     throw new OAuthFailure(
       'untrustworthy',
-      `auth.issuer of ${peer.name} is ${JSON.stringify(issuer)}, and ${peer.name} takes tokens of ${named.join(', ')}: ` +
+      `auth.issuer of ${peer.name} is ${quote(issuer)}, and ${peer.name} takes tokens of ${named.join(', ')}: ` +
         'what was registered at one is not shown to another. If it moved, register there and change auth',
     )
   }
@@ -186,7 +187,7 @@ async function discoverLegacy(peer: AuthPeer, tried: TriedPlace[], find: ServerF
 function otherResource(url: string, peer: AuthPeer, said: string): OAuthFailure {
   return new OAuthFailure(
     'untrustworthy',
-    `${showAddress(url)} is the metadata of ${JSON.stringify(said.slice(0, 300))} and not of ` +
+    `${showAddress(url)} is the metadata of ${quote(said)} and not of ` +
       `${canonicalResource(peer.url)}: no token was asked for`,
   )
 }

@@ -25,6 +25,8 @@ export type Refreshed =
       /** The `error` of the authorization server, if it was asked. */
       readonly code?: string
     }
+  /** It says no, and does not say that they are worth nothing. */
+  | { readonly kind: 'refused'; readonly detail: string }
 
 /** What the grants without a person need. */
 export interface GrantWords {
@@ -40,8 +42,8 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
-/** After these a refresh token is worth nothing; after any other it may still be. */
-const REVOKED = ['invalid_grant', 'invalid_client', 'unauthorized_client']
+/** After these a client that registered itself is none any more, and nor is what it was given. */
+const UNKNOWN_CLIENT = ['invalid_client', 'unauthorized_client']
 
 /** Renews a token set with a client that it was given to. @throws OAuthFailure when it may be tried again. */
 export async function refreshTokens(
@@ -75,12 +77,20 @@ export async function refreshTokens(
     // A server that does not rotate says nothing of the token that was used.
     return { kind: 'renewed', tokens: { refreshToken, ...renewed } }
   } catch (error) {
-    const code = error instanceof OAuthFailure ? error.code : undefined
-    if (!(error instanceof OAuthFailure) || code === undefined || !REVOKED.includes(code)) {
-      throw error
-    }
-    return { kind: 'revoked', detail: error.message, code }
+    if (!(error instanceof OAuthFailure) || error.reason !== 'rejected') throw error
+    const { code, message } = error
+    // The operator's client is put right by him, and then they are good again.
+    const isGone =
+      code === 'invalid_grant' ||
+      (code !== undefined && UNKNOWN_CLIENT.includes(code) && !isOperators(peer, client))
+    return isGone
+      ? { kind: 'revoked', detail: message, code }
+      : { kind: 'refused', detail: message }
   }
+}
+
+function isOperators({ auth }: AuthPeer, { id }: RegisteredClient): boolean {
+  return id === auth.client?.id || id === auth.metadataUrl
 }
 
 /** @throws OAuthFailure */

@@ -61,6 +61,8 @@ const OPEN_MS = 600_000
 const REQUESTS_MS = 45_000
 
 interface Opened extends OpenLogin {
+  /** Scopes that it was begun for, those among them that are never asked for too. */
+  readonly wanted: readonly string[]
   abandon(why: string): void
 }
 
@@ -80,13 +82,14 @@ export function createLogins(parts: LoginParts): Logins {
   return {
     async begin(request, signal) {
       const key = JSON.stringify([request.principal, request.peer.name])
-      const wanted = [...(request.earlier ?? []), ...scopesWanted(request.refusal)]
+      const wanted = scopesOfRequest(request)
       let next = request
       for (;;) {
         const opening = open.get(key)
         if (opening === undefined) return unless(signal, start(key, next))
         const before = await unless(signal, opening)
-        if (wanted.every((scope) => before.scopes.includes(scope))) return before
+        const covered = new Set([...before.scopes, ...before.wanted])
+        if (wanted.every((scope) => covered.has(scope))) return before
         // It would not suffice: whoever has the old address learns so when coming back to it.
         next = { ...request, earlier: [...new Set([...before.scopes, ...wanted])] }
         if (open.get(key) !== opening) continue
@@ -102,6 +105,10 @@ export function createLogins(parts: LoginParts): Logins {
         )
     },
   }
+}
+
+function scopesOfRequest({ earlier = [], refusal }: LoginRequest): readonly string[] {
+  return [...earlier, ...scopesWanted(refusal)]
 }
 
 /** The scopes that a refusal names. */
@@ -137,7 +144,8 @@ async function openLogin(parts: LoginParts, request: LoginRequest): Promise<Open
       throw error
     }
   })
-  return waitFor(parts, { peer, place, discovered, loopback, begun })
+  const wanted = scopesOfRequest(request)
+  return waitFor(parts, { peer, place, discovered, loopback, begun, wanted })
 }
 
 interface Waiting {
@@ -146,11 +154,12 @@ interface Waiting {
   readonly discovered: Discovered
   readonly loopback: Loopback
   readonly begun: BegunLogin
+  readonly wanted: readonly string[]
 }
 
 function waitFor(
   { oauth, tokens, openMs = OPEN_MS }: LoginParts,
-  { peer, place, discovered, loopback, begun }: Waiting,
+  { peer, place, discovered, loopback, begun, wanted }: Waiting,
 ): Opened {
   const { promise: ended, resolve } = Promise.withResolvers<LoginEnd>()
   const end = (how: LoginEnd): void => {
@@ -183,6 +192,7 @@ function waitFor(
     url: begun.authorizationUrl,
     issuer: discovered.server.issuer,
     scopes: begun.pending.scopes,
+    wanted,
     ended,
     abandon,
   }
@@ -220,8 +230,9 @@ function portOfClient(store: TokenStore, issuer: string, peer: string): number |
 export function unless<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error)
+    // Heard in any case: what fails for nobody is no fault of the process.
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
     if (signal.aborted) return stop()
     signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })
 }

@@ -20,6 +20,11 @@ export type OAuthFailureReason =
   | 'rejected'
   | 'config'
 
+/** A stranger's text within a message of ours: quoted, short, and without what a terminal or a reader would take for more than text. */
+export function quote(text: string): string {
+  return JSON.stringify(text.slice(0, 300).replaceAll(/[^\x20-\x7e]/g, '?'))
+}
+
 /** Thrown by everything here that talks to, or judges, an authorization server. */
 export class OAuthFailure extends Error {
   readonly reason: OAuthFailureReason

@@ -160,7 +160,7 @@ test('a parameter that comes twice is not chosen from', async () => {
 
 test.each([
   ['no word of PKCE', { code_challenge_methods_supported: undefined }, 'lists nothing'],
-  ['plain alone', { code_challenge_methods_supported: ['plain'] }, 'lists plain'],
+  ['plain alone', { code_challenge_methods_supported: ['plain'] }, 'lists "plain"'],
   [
     'an authorization endpoint that runs something',
     { authorization_endpoint: 'a:$(calc)' },

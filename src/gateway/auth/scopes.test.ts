@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chooseScopes, createStepUps, type ScopeWords } from './scopes.ts'
+import { chooseScopes, splitScopes, type ScopeWords } from './scopes.ts'
 
 function choose(words: Partial<ScopeWords>): readonly string[] {
   return chooseScopes({ configured: [], earlier: [], wantsRefresh: true, ...words })
@@ -37,21 +37,10 @@ test('what is no scope is not sent, and no more than a hundred are', () => {
   expect(choose({ resource: Array.from({ length: 300 }, (_, i) => `s${i}`) })).toHaveLength(100)
 })
 
-test('a server that is never content is asked twice more; after success or a while anew', () => {
-  let now = 0
-  const stepUps = createStepUps({ now: () => now })
-  const admit = (key = 'x') => stepUps.admit(key)
-  expect([admit(), admit(), admit(), admit(), admit()]).toEqual([true, true, false, false, false])
-  expect(admit('other')).toBe(true)
-  stepUps.succeed('x')
-  expect(admit()).toBe(true)
-  expect([admit(), admit()]).toEqual([true, false])
-  now = 600_000
-  expect(admit()).toBe(true)
-})
-
-test('counts are bounded in number', () => {
-  const stepUps = createStepUps({ now: () => 0, limit: 1, maxKeys: 2 })
-  for (const key of ['a', 'b', 'c']) stepUps.admit(key)
-  expect([stepUps.admit('c'), stepUps.admit('a')]).toEqual([false, true])
+test('of what a server says only scopes are taken', () => {
+  expect(splitScopes('read  a:b/c?d "q" back\\slash \u001b[31m new\nline ü')).toEqual([
+    'read',
+    'a:b/c?d',
+  ])
+  expect(splitScopes(`read ${'x'.repeat(257)} ${'y '.repeat(20_000)}`).length).toBeLessThan(9000)
 })

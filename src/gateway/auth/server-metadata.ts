@@ -5,7 +5,7 @@
  * @source RFC 8414, section 3; MCP 2026-07-28, authorization, authorization server metadata discovery.
  */
 import { showAddress, type GuardedFetch } from './guarded-fetch.ts'
-import { OAuthFailure } from './oauth-failure.ts'
+import { OAuthFailure, quote } from './oauth-failure.ts'
 import { serverPlaces } from './well-known.ts'
 
 /** The part of it that we use. @source RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3 */
@@ -48,7 +48,7 @@ export async function findServer(
   signal: AbortSignal,
   spellings: readonly string[] = [issuer],
 ): Promise<ServerMetadata | undefined> {
-  if (!URL.canParse(issuer) || /[?#]/.test(issuer)) {
+  if (!isIdentifier(issuer) || /[?#]/.test(issuer)) {
     const shown = showAddress(issuer)
     throw new OAuthFailure('untrustworthy', `${shown} is no issuer: it is no URL, or has a query`)
   }
@@ -97,8 +97,8 @@ export function tellPlaces(tried: readonly TriedPlace[]): string {
 function otherIssuer(url: string, issuer: string, said: string): OAuthFailure {
   return new OAuthFailure(
     'untrustworthy',
-    `${showAddress(url)} must be of the issuer ${JSON.stringify(issuer)} and says that it is of ` +
-      `${JSON.stringify(said.slice(0, 300))}: they have to be the same, to the letter. Nothing was sent there`,
+    `${showAddress(url)} must be of the issuer ${quote(issuer)} and says that it is of ` +
+      `${quote(said)}: they have to be the same, to the letter. Nothing was sent there`,
   )
 }
 
@@ -121,6 +121,13 @@ function readServer(json: Readonly<Record<string, unknown>>, issuer: string): Se
     takesMetadataDocuments: json['client_id_metadata_document_supported'] === true,
     assumed: false,
   })
+}
+
+/** Whether a text is a URL by every letter: what is shown, kept and compared as it came holds no space and no line break. @source RFC 3986, section 2 */
+export function isIdentifier(text: string): boolean {
+  return (
+    /^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]{1,2048}$/.test(text) && URL.canParse(text)
+  )
 }
 
 /** A string of a document; anything else is as if it were not there. */

@@ -126,7 +126,7 @@ test('a client of the operator’s that the server cannot take is told', async (
   const { obtain } = await connectPeer({ client: { id: 'mine', secret: 'hush' } }, { metadata })
   await expect(obtain()).rejects.toMatchObject({
     reason: 'config',
-    message: expect.stringMatching(/has a secret, .* takes none: it takes private_key_jwt/u),
+    message: expect.stringMatching(/has a secret, .* takes none: it takes "private_key_jwt/u),
   })
 })
 

@@ -4,10 +4,12 @@
  *
  * @source RFC 6749, sections 5 and 6; RFC 9449, sections 5 and 8; RFC 8707; RFC 7523; RFC 8693.
  */
-import { authenticationOf, type ConfiguredClient } from './client-authentication.ts'
+import { maskSecrets } from '../../mcp/upstream/supervise.ts'
+import { authenticationOf, encodeForm, type ConfiguredClient } from './client-authentication.ts'
 import { proveDpop, type DpopKey, type Nonces } from './dpop.ts'
 import type { GuardedAnswer, GuardedFetch } from './guarded-fetch.ts'
 import { OAuthFailure } from './oauth-failure.ts'
+import { splitScopes } from './scopes.ts'
 import { textAt, type ServerMetadata } from './server-metadata.ts'
 import type { RegisteredClient, TokenSet } from './words.ts'
 
@@ -67,13 +69,13 @@ export async function requestTokens(
   }
   const refreshToken = textAt(json, 'refresh_token')
   const expiresAt = expiryOf(json['expires_in'], requester.now())
-  const scopes = textAt(json, 'scope')?.split(' ') ?? asked
+  const scope = textAt(json, 'scope')
   return {
     accessToken,
     tokenType,
     ...(refreshToken !== undefined && { refreshToken }),
     ...(expiresAt !== undefined && { expiresAt }),
-    scopes: scopes.filter((scope) => scope !== ''),
+    scopes: scope === undefined ? asked : splitScopes(scope),
     clientId: request.client?.id ?? '',
     ...(tokenType === 'dpop' && request.dpopKey !== undefined && { dpopKey: request.dpopKey }),
   }
@@ -91,13 +93,16 @@ export async function postGrant(
   // Some say it with 200.
   const code = textAt(json ?? {}, 'error')
   if (status === 200 && json !== undefined && code === undefined) return json
-  throw rejected(request.server.tokenEndpoint ?? '', answer)
+  throw rejected(request.server.tokenEndpoint ?? '', answer, answer.secrets)
 }
+
+/** What came, and what went there that nobody else may read. */
+type Sent = GuardedAnswer & { readonly isNewNonce: boolean; readonly secrets: readonly string[] }
 
 async function send(
   { fetchGuarded, nonces, now }: TokenRequester,
   request: TokenRequest,
-): Promise<GuardedAnswer & { readonly isNewNonce: boolean }> {
+): Promise<Sent> {
   const { server, client, configured, dpopKey, signal } = request
   const url = server.tokenEndpoint
   if (url === undefined) {
@@ -130,11 +135,45 @@ async function send(
   })
   const nonce = answer.headers['dpop-nonce']
   const isNewNonce = nonces.note(url, typeof nonce === 'string' ? nonce : undefined)
-  return { ...answer, isNewNonce }
+  return { ...answer, isNewNonce, secrets: secretsOf(client?.secret, body, headers) }
 }
 
-/** The failure of an answer that is none: an authorization server's own words are shown as its own. */
-export function rejected(url: string, { json, status, instead }: GuardedAnswer): OAuthFailure {
+/** Of a token request; all else that it bears is taken for secret. */
+const PUBLIC = new Set([
+  'grant_type',
+  'client_id',
+  'client_assertion_type',
+  'redirect_uri',
+  'resource',
+  'audience',
+  'scope',
+  'requested_token_type',
+  'subject_token_type',
+])
+
+/** In every spelling in which a server may repeat them. */
+function secretsOf(
+  clientSecret: string | undefined,
+  body: URLSearchParams,
+  headers: Headers,
+): readonly string[] {
+  const secrets = [...body].flatMap(([name, value]) => (PUBLIC.has(name) ? [] : [value]))
+  if (clientSecret !== undefined) secrets.push(clientSecret)
+  const basic = headers.get('authorization')?.replace(/^Basic /, '')
+  if (basic !== undefined) secrets.push(basic, atob(basic))
+  return secrets.flatMap((secret) => [secret, encodeURIComponent(secret), encodeForm(secret)])
+}
+
+/**
+ * The failure of an answer that is none: an authorization server's own words are shown as its own.
+ *
+ * @param secrets that it was sent, and may repeat.
+ */
+export function rejected(
+  url: string,
+  { json, status, instead }: GuardedAnswer,
+  secrets: readonly string[] = [],
+): OAuthFailure {
   const code = textAt(json ?? {}, 'error')
   const where = new URL(url).origin
   if (code === undefined || !ERROR_CODE.test(code)) {
@@ -145,13 +184,10 @@ export function rejected(url: string, { json, status, instead }: GuardedAnswer):
   const kind = ['temporarily_unavailable', 'server_error'].includes(code)
     ? 'unreachable'
     : 'rejected'
-  return new OAuthFailure(
-    kind,
-    `${where} says ${code}${tell(textAt(json ?? {}, 'error_description'))}`,
-    {
-      code,
-    },
-  )
+  const said = maskSecrets(textAt(json ?? {}, 'error_description') ?? '', secrets)
+  return new OAuthFailure(kind, `${where} says ${maskSecrets(code, secrets)}${tell(said)}`, {
+    code,
+  })
 }
 
 /** A stranger's text, as one line that can be printed; with a colon before it. */
@@ -167,7 +203,8 @@ function expiryOf(seconds: unknown, now: number): number | undefined {
   // Some write the number as text.
   const value =
     typeof seconds === 'string' && /^\d{1,12}$/.test(seconds) ? Number(seconds) : seconds
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return undefined
+  // Of a token that never held nothing is known: whoever believed it would renew at every message.
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 1) return undefined
   return now + Math.min(value, 10 * 365 * 86_400) * 1000
 }
 
