@@ -1,8 +1,8 @@
 /**
  * One at a time, over all processes that share a token file: who works on a place holds its row until it is done or dead.
  *
- * A lease says until when, and is renewed while the work runs; what a killed process held is free when its time is over.
- * Processes of one machine share a clock. Whoever is stopped for longer than its lease may find another at work: that
+ * A lease says until when, and is renewed while the work runs; what a killed process held is free when its time is over, by
+ * the clock that processes of one machine share, or, should that have been set back, by watching. Whoever is stopped for longer than its lease may find another at work: that
  * no newer token is overwritten then is the versions' doing, not this file's.
  */
 import { randomBytes } from 'node:crypto'
@@ -33,8 +33,10 @@ export function createLeases(db: DatabaseSync, options: LeaseOptions = {}): Leas
   const owner = `${process.pid} ${randomBytes(8).toString('hex')}`
   const take = db.prepare(
     `INSERT INTO lease (place, owner, until) VALUES (:place, :owner, :until)
-     ON CONFLICT (place) DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= :now`,
+     ON CONFLICT (place) DO UPDATE SET owner = excluded.owner, until = excluded.until
+     WHERE until <= :now OR (owner = :deadOwner AND until = :deadUntil)`,
   )
+  const look = db.prepare('SELECT owner, until FROM lease WHERE place = ?')
   const renew = db.prepare(
     'UPDATE lease SET until = :until WHERE place = :place AND owner = :owner',
   )
@@ -44,16 +46,19 @@ export function createLeases(db: DatabaseSync, options: LeaseOptions = {}): Leas
 
   const acquire = async (place: string, what: string): Promise<void> => {
     const before = performance.now()
-    for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, LONGEST_LOOK_MS)) {
+    const dead = watchHolder(leaseMs)
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
       const now = Date.now()
-      if (take.run({ place, owner, until: now + leaseMs, now }).changes === 1) return
+      const { deadOwner, deadUntil } = dead(look.get(place), now)
+      const words = { place, owner, until: now + leaseMs, now, deadOwner, deadUntil }
+      if (take.run(words).changes === 1) return
       if (performance.now() - before > patienceMs) {
         throw new ComityError(
           'conflict',
           `another process is at work on ${what} for more than ${Math.round(patienceMs / 1000)} s: try again, or end it`,
         )
       }
-      await new Promise((resolve) => setTimeout(resolve, look + Math.random() * look))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs + Math.random() * pauseMs))
     }
   }
 
@@ -96,5 +101,27 @@ export function createLeases(db: DatabaseSync, options: LeaseOptions = {}): Leas
         if (line.get(place) === last) line.delete(place)
       }
     },
+  }
+}
+
+interface Dead {
+  readonly deadOwner: string | null
+  readonly deadUntil: number | null
+}
+
+const NOBODY: Dead = { deadOwner: null, deadUntil: null }
+
+/** Tells of a holder whose lease ends later than any does, and that was not renewed for as long as one lasts: the clock was set back. */
+function watchHolder(
+  leaseMs: number,
+): (row: Readonly<Record<string, unknown>> | undefined, now: number) => Dead {
+  let seen: { readonly owner: string; readonly until: number; readonly since: number } | undefined
+  return (row, now) => {
+    const [owner, until] = [String(row?.['owner']), Number(row?.['until'])]
+    if (row === undefined || until <= now + leaseMs) seen = undefined
+    else if (seen?.owner !== owner || seen.until !== until)
+      seen = { owner, until, since: performance.now() }
+    const isDead = seen !== undefined && performance.now() - seen.since > leaseMs
+    return isDead ? { deadOwner: owner, deadUntil: until } : NOBODY
   }
 }

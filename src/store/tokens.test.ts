@@ -264,6 +264,30 @@ describe('one at a time', () => {
     expect(await open().exclusively(ALICE, async () => 'ran')).toBe('ran')
   }, 30_000)
 
+  test('what a dead process held is free after a while, also when the clock was set back since', async () => {
+    const file = open({ leaseMs: 200, patienceMs: 5000 })
+    const place = JSON.stringify(ALICE)
+    tamper(
+      `INSERT INTO lease (place, owner, until) VALUES ('${place}', 'dead', ${Date.now() + 3_600_000})`,
+    )
+    expect(await file.exclusively(ALICE, async () => 'ran')).toBe('ran')
+  })
+
+  test('whoever is at work keeps its place, also where clocks say otherwise', async () => {
+    const { promise: release, resolve } = Promise.withResolvers<void>()
+    let holds = true
+    const held = open({ leaseMs: 300 }).exclusively(ALICE, async () => {
+      await release
+      holds = false
+    })
+    const place = JSON.stringify(ALICE)
+    tamper(`UPDATE lease SET until = ${Date.now() + 3_600_000} WHERE place = '${place}'`)
+    const waits = open({ leaseMs: 300, patienceMs: 1200 }).exclusively(ALICE, async () => holds)
+    await expect(waits).rejects.toMatchObject({ code: 'conflict' })
+    resolve()
+    await held
+  })
+
   test('a process at work for longer than a lease keeps it', async () => {
     const child = runChild(folder.file, 'hold', { name: 'token-child' })
     await child.line((line) => line === 'holds')

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -101,6 +102,19 @@ describe('clients', () => {
     expect(store.loadClient(PLACE.issuer, 'docs')).toBeUndefined()
     expect(store.loadClient(PLACE.issuer, 'docs', 'one')).toBeUndefined()
   })
+})
+
+test('a client that does not open any more is none: another is registered in its place', () => {
+  store.saveClient('docs', client('one'))
+  const db = new DatabaseSync(tokenFileOf(join(folder, 'comity.db')))
+  db.exec("UPDATE sealed SET value = zeroblob(60) WHERE place LIKE '%client%'")
+  db.close()
+  expect(store.loadClient(PLACE.issuer, 'docs')).toBeUndefined()
+  expect(store.loadClient(PLACE.issuer, 'docs', 'one')).toBeUndefined()
+  store.saveClient('docs', client('two'))
+  expect(store.loadClient(PLACE.issuer, 'docs')).toEqual(client('two'))
+  store.removeClient(PLACE.issuer, 'docs')
+  expect(store.loadClient(PLACE.issuer, 'docs')).toBeUndefined()
 })
 
 test('where nobody ever logged in, looking makes no file', () => {

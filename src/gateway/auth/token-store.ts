@@ -6,6 +6,7 @@ import {
   openTokenFile,
   tokenFileOf,
   type SealedPlace,
+  type TokenFile,
   type TokenFileOptions,
 } from '../../store/tokens.ts'
 import type { RegisteredClient, TokenPlace, TokenSet, TokenStore } from './words.ts'
@@ -66,10 +67,7 @@ export function openTokenStore(options: TokenFileOptions): TokenStore {
         ),
     save: (place, tokens, version) => file.save(placeOf(place), JSON.stringify(tokens), version),
     remove: (place, version) => file.remove(placeOf(place), version),
-    loadClient(issuer, peer, id) {
-      const kept = file.load(clientAt(issuer, peer, id))
-      return kept === undefined ? undefined : parseClient(kept.text)
-    },
+    loadClient: (issuer, peer, id) => loadClient(file, clientAt(issuer, peer, id)),
     saveClient(peer, client) {
       const { issuer, id } = client
       for (const place of [clientAt(issuer, peer, id), clientAt(issuer, peer)])
@@ -78,8 +76,7 @@ export function openTokenStore(options: TokenFileOptions): TokenStore {
     },
     removeClient(issuer, peer) {
       const last = clientAt(issuer, peer)
-      const kept = file.load(last)
-      const id = kept === undefined ? undefined : parseClient(kept.text)?.id
+      const id = loadClient(file, last)?.id
       for (const place of id === undefined ? [last] : [last, clientAt(issuer, peer, id)])
         file.remove(place, file.versionOf(place))
     },
@@ -111,6 +108,17 @@ function parseTokens(text: string): TokenSet | undefined {
     ...(typeof refreshToken === 'string' ? { refreshToken } : {}),
     ...(typeof expiresAt === 'number' ? { expiresAt } : {}),
     ...(isObject(dpopKey) ? { dpopKey } : {}),
+  }
+}
+
+/** A damaged one is none: another is registered in its place, and nobody has to do anything for it. */
+function loadClient(file: TokenFile, place: SealedPlace): RegisteredClient | undefined {
+  try {
+    const kept = file.load(place)
+    return kept === undefined ? undefined : parseClient(kept.text)
+  } catch (error) {
+    if (error instanceof ComityError && error.code === 'store_corrupt') return undefined
+    throw error
   }
 }
 
