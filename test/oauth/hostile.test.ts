@@ -285,3 +285,27 @@ test('what a server calls itself reaches no caller unless it is an address', asy
     expect(detail.length).toBeLessThan(1000)
   }
 })
+
+test('tokens of one tenant are not sent for another that the address is changed to', async () => {
+  const one = await open({
+    answers: {
+      '/mcp': wantsAny,
+      '/.well-known/oauth-protected-resource/mcp': () => ({
+        json: { resource: `${one.url}?tenant=a`, authorization_servers: [one.server.url] },
+      }),
+    },
+  })
+  const tenant = (which: string) => {
+    const desk = createLoginDesk({ store: one.store, now: Date.now })
+    onTestFinished(() => desk.close())
+    const peer = { ...one.peer, url: `${one.url}?tenant=${which}` }
+    return { ...one, desk, peer, credentials: desk.credentialsOf(peer), url: peer.url }
+  }
+  await logIn(tenant('a'))
+  const bears = (which: string) => {
+    const { credentials, url } = tenant(which)
+    return credentials.headersFor({ principal: 'local', method: 'POST', url })
+  }
+  expect(await bears('a')).toHaveProperty('authorization')
+  expect(await bears('b')).toEqual({})
+})

@@ -208,9 +208,10 @@ describe('a login with a person', () => {
     await logIn(one)
     const moved = createLoginDesk({ store: join(folder, 'comity.db'), now: Date.now })
     closers.push(() => moved.close())
-    const url = server.url.replace('/mcp', '/other')
-    const credentials = moved.credentialsOf({ name: 'docs', url, auth: BY_PERSON })
-    expect(await credentials.headersFor({ principal: 'local', method: 'POST', url })).toEqual({})
+    for (const url of [server.url.replace('/mcp', '/other'), `${server.url}-other`]) {
+      const credentials = moved.credentialsOf({ name: 'docs', url, auth: BY_PERSON })
+      expect(await credentials.headersFor({ principal: 'local', method: 'POST', url })).toEqual({})
+    }
   })
 })
 

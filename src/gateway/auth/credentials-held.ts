@@ -5,6 +5,7 @@
  */
 import type { AuthPeer, Discovered, OAuth, RefusalWords } from './oauth.ts'
 import { ComityError } from '../../core/words/errors.ts'
+import { coversPeer } from './well-known.ts'
 import type { TokenDoor } from './token-store.ts'
 import type { KeptTokens, TokenPlace, TokenStore } from './words.ts'
 
@@ -228,7 +229,7 @@ function loadBest(store: TokenStore, peer: AuthPeer, owner: string): Held | unde
   return store
     .placesOf(owner, peer.name)
     .filter(({ issuer }) => peer.auth.issuer === undefined || peer.auth.issuer === issuer)
-    .filter(({ resource }) => covers(resource, peer.url))
+    .filter(({ resource }) => coversPeer(resource, peer.url))
     .flatMap((place): Held[] => {
       const kept = store.load(place)
       return kept === undefined ? [] : [{ ...kept, place }]
@@ -251,12 +252,4 @@ function loadReadable(store: TokenStore, place: TokenPlace): KeptTokens | undefi
 
 function isAt(left: TokenPlace, right: TokenPlace): boolean {
   return left.issuer === right.issuer && left.resource === right.resource
-}
-
-/** Whether a resource is an address, or one above it. @source RFC 9728, section 3.3 */
-export function covers(resource: string, address: string): boolean {
-  const [above, url] = [URL.parse(resource), URL.parse(address)]
-  if (above === null || url === null || above.origin !== url.origin) return false
-  const folder = above.pathname.endsWith('/') ? above.pathname : `${above.pathname}/`
-  return url.pathname === above.pathname || `${url.pathname}/`.startsWith(folder)
 }

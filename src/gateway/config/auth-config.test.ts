@@ -143,3 +143,12 @@ describe('auth of a server', () => {
     ).toBe(true)
   })
 })
+
+test('a scope that could not be sent is a mistake, and is not left out without a word', () => {
+  const said = mistakeOf(
+    '{ url: "https://docs.example/mcp", auth: { scopes: ["files:read files:write", "schön", ok] } }',
+  )
+  expect(said).toContain('auth.scopes[0]')
+  expect(said).toContain('auth.scopes[1]')
+  expect(said).not.toContain('auth.scopes[2]')
+})

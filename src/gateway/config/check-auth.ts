@@ -1,4 +1,5 @@
 /** What `auth:` of a server means beside its other keys, and which of its own keys belong to which grant. */
+import { isScope } from '../auth/scopes.ts'
 import type { Grant } from '../auth/words.ts'
 import type { ConfigPath, Mistake } from './mistakes.ts'
 import { asMapping, asText } from './plain.ts'
@@ -59,7 +60,7 @@ export function checkAuth(
     ...checkBeside(at, server, off),
     ...(grant === undefined ? [] : checkGrant(at, auth, grant)),
     ...checkClient([...at, 'client'], auth, grant),
-    ...(off ? [] : checkAddresses(at, auth)),
+    ...(off ? [] : [...checkScopes(at, auth), ...checkAddresses(at, auth)]),
   ]
 }
 
@@ -125,6 +126,22 @@ function checkClient(
     mistakes.push({ path: [...path, 'algorithm'], message })
   }
   return mistakes
+}
+
+/** What is no scope would be left out without a word. */
+function checkScopes(path: ConfigPath, auth: Readonly<Record<string, unknown>>): Mistake[] {
+  const scopes: readonly unknown[] = Array.isArray(auth['scopes']) ? auth['scopes'] : []
+  return scopes.flatMap((scope, index) =>
+    typeof scope !== 'string' || isScope(scope)
+      ? []
+      : [
+          {
+            path: [...path, 'scopes', index],
+            message:
+              'expected one scope each, of letters without spaces, quotes and accents: [files:read, files:write]',
+          },
+        ],
+  )
 }
 
 function checkAddresses(path: ConfigPath, auth: Readonly<Record<string, unknown>>): Mistake[] {
