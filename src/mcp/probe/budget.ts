@@ -14,7 +14,7 @@ export function startBudget(wholeMs: number, requestMs: number, signal: AbortSig
     signal: AbortSignal.any([signal, AbortSignal.timeout(wholeMs)]),
     request(wanted = requestMs) {
       if (signal.aborted) return 0
-      return Math.max(0, Math.min(wanted, endsAt - performance.now()))
+      return Math.max(0, Math.floor(Math.min(wanted, endsAt - performance.now())))
     },
   }
 }

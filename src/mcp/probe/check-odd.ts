@@ -67,28 +67,16 @@ async function checkUnknownTool(asking: Asking, findings: Findings): Promise<voi
 
 /** What 2026-07-28 asks of every request. @param spoken of that revision, with a wire. */
 export async function checkModern(
-  { wire, opened }: Spoken & { readonly wire: RawWire },
+  { wire, opened, stranger }: Spoken & { readonly wire: RawWire },
   asking: Asking,
   clientInfo: ClientInfo,
   findings: Findings,
 ): Promise<void> {
-  const isHttp = asking.transport === 'http'
   const ping = await asking.ask('ping')
   if (ping.kind !== 'error' || ping.code !== RPC_ERRORS.methodNotFound) {
     findings.add('method.removed', sayReply(ping))
   }
-  const odd = modernMeta(clientInfo, NOBODY.revision)
-  const version = await wire.ask({ method: 'server/discover', params: { _meta: odd } })
-  if (version.kind !== 'error' || version.code !== RPC_ERRORS.unsupportedProtocolVersion) {
-    findings.add('version.unknown', sayReply(version))
-  } else {
-    if (isHttp && version.status !== 400) {
-      findings.add('version.unknown-status', `HTTP ${version.status}`)
-    }
-    if (!Array.isArray(objectOf(version.data)['supported'])) {
-      findings.add('version.unknown', 'error -32022 without data.supported')
-    }
-  }
+  await checkVersion(wire, stranger, clientInfo, findings)
   const nameless = { _meta: modernMeta(undefined) }
   const anonymous = await wire.ask({ method: 'server/discover', params: nameless })
   const served = Object.keys(opened).length > 0
@@ -96,6 +84,31 @@ export async function checkModern(
     findings.add('meta.client-info-demanded', sayReply(anonymous))
   }
   await checkListen(asking, opened, findings)
+}
+
+/** A revision that nobody speaks: as the first thing that is said, and after something sound. */
+async function checkVersion(
+  wire: RawWire,
+  stranger: Spoken['stranger'],
+  clientInfo: ClientInfo,
+  findings: Findings,
+): Promise<void> {
+  const params = { _meta: modernMeta(clientInfo, NOBODY.revision) }
+  const odd = { method: 'server/discover', params }
+  const reply = await (stranger?.(odd) ?? wire.ask(odd))
+  if (reply.kind !== 'error' || reply.code !== RPC_ERRORS.unsupportedProtocolVersion) {
+    findings.add('version.unknown', sayReply(reply))
+  } else {
+    if (wire.transport === 'http' && reply.status !== 400) {
+      findings.add('version.unknown-status', `HTTP ${reply.status}`)
+    }
+    if (!Array.isArray(objectOf(reply.data)['supported'])) {
+      findings.add('version.unknown', 'error -32022 without data.supported')
+    }
+  }
+  if (stranger === undefined) return
+  const later = await wire.ask(odd)
+  if (later.kind === 'result') findings.add('version.carried', sayReply(later))
 }
 
 /** A subscription is opened, and closed with its first message. */

@@ -8,6 +8,7 @@ import {
   sayReply,
   type Asking,
   type ClientInfo,
+  type RawRequest,
   type RawWire,
   type Reply,
 } from './raw.ts'
@@ -21,6 +22,8 @@ export interface Spoken {
   /** The result of server/discover or initialize. */
   readonly opened: Readonly<Record<string, unknown>>
   readonly session?: string
+  /** Asks as the first thing on a connection of its own. Left out: every request is as good as the first. */
+  stranger?(request: RawRequest): Promise<Reply>
 }
 
 export interface Discovery {

@@ -15,7 +15,7 @@ import {
   type Spoken,
 } from './discovery.ts'
 import type { Findings } from './findings.ts'
-import type { Asking, ClientInfo } from './raw.ts'
+import type { Asking, ClientInfo, RawRequest, Reply } from './raw.ts'
 import type { RevisionTried } from './report.ts'
 import { DECLARED } from './server-asks.ts'
 import { createRawStdio, type RawStdio } from './wire-stdio.ts'
@@ -84,7 +84,9 @@ class StdioDiscovery {
     if (modern.spoken === undefined && legacy === undefined) return this.#nothing(this.#silence())
     return {
       revisions: this.#revisions,
-      ...(modern.spoken === undefined ? {} : { modern: modern.spoken }),
+      ...(modern.spoken === undefined
+        ? {}
+        : { modern: { ...modern.spoken, stranger: (request) => this.#stranger(request) } }),
       ...(legacy === undefined ? {} : { legacy }),
       asked: () => this.#all.flatMap(({ asks }) => asks.methods()),
       close: () => this.#close(),
@@ -119,6 +121,13 @@ class StdioDiscovery {
       ask: (method, given = {}, more = {}) => wire.ask({ ...more, method, params: given }),
     }
     return { wire, spoken: { asking, wire, opened: reply.result } }
+  }
+
+  async #stranger(request: RawRequest): Promise<Reply> {
+    const wire = await this.#start()
+    const reply = await wire.ask(request)
+    await this.#end(wire)
+    return reply
   }
 
   async #start(): Promise<RawStdio> {

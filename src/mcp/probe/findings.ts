@@ -21,8 +21,8 @@ const MOST_SKIPPED = 50
 const LONGEST = 300
 const ORDER = { error: 0, warning: 1, advice: 2 } as const
 
-/** What shows in how a process ends, and what others say of it. */
-const ALWAYS = /^(?:stdio|auth)\./
+/** What is no matter of silence: how a process ends, what others say of it, what was seen before. */
+const ALWAYS = /^(?:stdio|auth|era|ask|deprecated)\./
 
 /** Makes the collection; `all` sorts errors first. @param isOver no time is left: silence says nothing then. */
 export function createFindings(isOver: () => boolean): Findings {

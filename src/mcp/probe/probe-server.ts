@@ -175,7 +175,8 @@ async function lookAt(found: Discovery, run: Run): Promise<readonly ReadList[]> 
     const asking = judged(spoken.asking, findings)
     judgeOpened(spoken, findings)
     const capabilities = objectOf(spoken.opened['capabilities'])
-    const read = await readLists(asking, capabilities, findings)
+    const isSaid = Object.keys(spoken.opened).length > 0
+    const read = await readLists(asking, isSaid ? capabilities : undefined, findings)
     // The same items in two revisions are judged once, in the newer.
     if (lists.length === 0) checkItems(read, asking, deps.judgeSchema, findings)
     lists.push(...read)

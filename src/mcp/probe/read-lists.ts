@@ -46,18 +46,17 @@ const MOST_NAMES = 20
 /** No server gives such a cursor. */
 const INVENTED = 'comity-probe-no-such-cursor'
 
-/** Reads all of them. @param capabilities what it advertises in this revision. */
+/** Reads all of them. @param capabilities what it advertises in this revision; undefined where it did not say. */
 export async function readLists(
   asking: Asking,
-  capabilities: Readonly<Record<string, unknown>>,
+  capabilities: Readonly<Record<string, unknown>> | undefined,
   findings: Findings,
 ): Promise<readonly ReadList[]> {
   const lists: ReadList[] = []
   for (const list of LISTS) {
-    const advertised = isObject(capabilities[list.capability])
     const first = await asking.ask(list.method)
-    if (!advertised) {
-      if (first.kind !== 'result') continue
+    if (!isObject(capabilities?.[list.capability]) && first.kind !== 'result') continue
+    if (capabilities !== undefined && !isObject(capabilities[list.capability])) {
       findings.add('method.not-advertised', sayReply(first), `${list.method} ${asking.revision}`)
     }
     const absent = first.kind === 'error' && first.code === RPC_ERRORS.methodNotFound

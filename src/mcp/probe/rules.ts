@@ -119,6 +119,12 @@ export const RULES = {
     'an unsupported revision is not answered with HTTP 400',
     'send 400 with the error -32022 in the body',
   ),
+  'version.carried': rule(
+    'warning',
+    `${NEW}, basic, statelessness`,
+    'a request in a revision that nobody speaks is served, since an earlier one on the connection was sound',
+    'look at _meta of every request: each stands alone',
+  ),
   'meta.missing': rule(
     'error',
     `${NEW}, basic, _meta`,
