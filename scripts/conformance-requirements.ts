@@ -1,7 +1,7 @@
 /**
  * Which scenarios of the official suite are run, read from the lists that the suite itself publishes.
  *
- * Extensions are left out, save those of authorization: comity is an OAuth client, and has all of them.
+ * Extensions are left out, save tasks and those of authorization, which comity has all of.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -55,9 +55,14 @@ export function loadRequirements(revision: Revision, leg: Leg): readonly Listed[
         scored: false,
         extension: field(entry, 'reason') === 'extension',
       }))
-      .filter(({ scenario, extension }) => !extension || isLogin(scenario))
+      .filter(({ scenario, extension }) => !extension || isLogin(scenario) || isTask(scenario))
       .map(({ scenario, scored: counts }) => ({ scenario, scored: counts })),
   ]
+}
+
+/** Whether a scenario is about the Tasks extension. */
+export function isTask(scenario: string): boolean {
+  return scenario.startsWith('tasks-')
 }
 
 /** Whether a scenario is about logging in. */

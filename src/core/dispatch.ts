@@ -33,6 +33,8 @@ export interface Running {
   stop(why: StopReason): void
   /** Takes answers to what it asks, by the keys in its task; others are left. Absent: it asks nothing here. */
   answer?(answers: readonly Answer[]): void
+  /** Settles when it has ended and that is on record. Absent where a door waits for it. */
+  readonly ended?: Promise<unknown>
 }
 
 /** By the task it is served as. */

@@ -114,6 +114,7 @@ class LongCall implements Begun, Exchange {
     this.#ports.running.set(task.id, {
       stop: (why) => this.stop(why),
       answer: (answers) => this.#questions.answer(answers),
+      ended: this.reply,
     })
     return task
   }

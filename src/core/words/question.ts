@@ -33,8 +33,8 @@ export interface CallerCan {
   readonly url: boolean
   readonly sampling: boolean
   readonly roots: boolean
-  /** A call may become a task: its caller, or whoever stands between, takes its handle in place of the result. */
-  readonly tasks?: boolean
+  /** A call may become a task: its handle is taken in place of its result, by the caller (`own`) or by whoever stands between (`held`). */
+  readonly tasks?: 'own' | 'held'
   /** Extensions that the caller declared, by identifier with its settings; the peer hears of those that are relayed. */
   readonly extensions?: Readonly<Record<string, unknown>>
 }

@@ -6,8 +6,10 @@
  */
 import type { Migrating } from '../../core/ports/migration.ts'
 import type { Peer, PeerCounts } from '../../core/ports/peer.ts'
+import type { Work } from '../../core/ports/upstream.ts'
 import type { Native } from '../../core/words/native.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
+import type { TaskNews } from '../../core/words/task.ts'
 import { mcpNative } from '../../mcp/wire/native.ts'
 import { maskSecrets } from '../../mcp/upstream/supervise.ts'
 
@@ -41,6 +43,7 @@ export function maskPeer(peer: Peer, given: PeerSecrets, also?: (text: string) =
           late === undefined ? undefined : (outcome: Outcome) => late(maskOutcome(outcome, mask))
         return maskOutcome(await upstream.call(call, exchange, dispatched, lateMasked), mask)
       },
+      ...(upstream.work === undefined ? {} : { work: maskWork(upstream.work, mask) }),
     },
     async listing() {
       try {
@@ -94,6 +97,27 @@ function maskCounts(
   return counts === undefined
     ? undefined
     : { ...counts, noiseSample: counts.noiseSample.map((text) => mask(text)) }
+}
+
+function maskWork(work: Work, mask: (text: string) => string): Work {
+  return {
+    async *follow(handle, after, signal) {
+      for await (const news of work.follow(handle, after, signal)) yield maskNews(news, mask)
+    },
+    inspect: async (handle, signal) => maskNews(await work.inspect(handle, signal), mask),
+    answer: async (call, exchange, dispatched) =>
+      maskOutcome(await work.answer(call, exchange, dispatched), mask),
+    cancel: async (handle, signal) => {
+      const { news, ...report } = await work.cancel(handle, signal)
+      const told = { ...report, detail: mask(report.detail) }
+      return news === undefined ? told : { ...told, news: maskNews(news, mask) }
+    },
+    find: (callId, sentAt, signal) => work.find(callId, sentAt, signal),
+  }
+}
+
+function maskNews(news: TaskNews, mask: (text: string) => string): TaskNews {
+  return news.kind === 'artifact' ? news : { ...news, outcome: maskOutcome(news.outcome, mask) }
 }
 
 async function masked<T>(work: Promise<T>, mask: (text: string) => string): Promise<T> {

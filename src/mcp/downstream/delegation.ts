@@ -40,7 +40,7 @@ export async function delegateTool(
   // The reply outlives the waiting: its faults are reported, and the exchange ends with it, not with the caller.
   void begun.reply.catch(door.report).finally(() => opened.close())
   if (begun.task === undefined) return answerOutcome(visit, await begun.reply)
-  if (visit.era === 'modern' && visit.can.tasks === true) {
+  if (visit.era === 'modern' && visit.can.tasks === 'own') {
     opened.detach()
     return handOut(door, begun.task)
   }

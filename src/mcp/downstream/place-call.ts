@@ -71,7 +71,7 @@ export function placeCall(
 
 /** Of this era, and its handles are for the caller to keep. */
 function takesTasks({ era, can }: Visit): boolean {
-  return era === 'modern' && can.tasks === true
+  return era === 'modern' && can.tasks === 'own'
 }
 
 /** A call that becomes a task when it takes long. */

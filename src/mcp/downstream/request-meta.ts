@@ -196,7 +196,7 @@ function judgeCapabilities(capabilities: Readonly<Record<string, unknown>>): Cal
     url: modes !== undefined && isObject(modes['url']),
     sampling: isObject(capabilities['sampling']),
     roots: isObject(capabilities['roots']),
-    ...(declaresTasks(capabilities) ? { tasks: true } : {}),
+    ...(declaresTasks(capabilities) ? { tasks: 'own' } : {}),
     ...(extensions === undefined ? {} : { extensions }),
   }
 }

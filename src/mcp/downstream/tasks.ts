@@ -72,7 +72,7 @@ export async function cancelTask(door: Door, visit: Visit): Promise<Answer> {
 
 /** Why a caller may not use tasks; undefined when it may. */
 export function lacksTasks({ can }: Visit): ErrorAnswer | undefined {
-  if (can.tasks === true) return undefined
+  if (can.tasks === 'own') return undefined
   const requiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } }
   const text = `this needs the extension ${TASKS_EXTENSION}, which this request did not declare`
   return ourError(RPC_ERRORS.missingClientCapability, text, { requiredCapabilities })

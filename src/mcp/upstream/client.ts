@@ -14,7 +14,7 @@ import type {
 } from '../../core/ports/peer.ts'
 import type { DeprecatedUse } from '../../core/ports/migration.ts'
 import type { EraVerdicts } from '../../core/ports/era-verdicts.ts'
-import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
+import type { Exchange, Upstream, WireFacts, Work } from '../../core/ports/upstream.ts'
 import type { Clock, Digest } from '../../core/ports/world.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import { refused, type Outcome } from '../../core/words/outcome.ts'
@@ -22,6 +22,7 @@ import { LOCAL } from '../../core/words/principal.ts'
 import { JsonFault } from '../wire/json-fault.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { abortable } from './abortable.ts'
+import type { CancelSignal } from './cancel.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from '../wire/deadlines.ts'
@@ -32,6 +33,7 @@ import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
 import type { HttpEndpoint } from './http-headers.ts'
 import { createInstance, type Instance, type InstanceDeps } from './instance.ts'
+import { createLazyWork } from './lazy-work.ts'
 import { createInstances, type Instances } from './instances.ts'
 import { LinkFailure, type Link, type LinkListener, type LinkOptions } from './link.ts'
 import type { AnswerRequest } from './link.ts'
@@ -131,6 +133,7 @@ class ServerPeer implements McpPeer {
   readonly trusted: boolean
   readonly upstream: Upstream = {
     call: (call, exchange, dispatched, late) => this.#call(call, exchange, dispatched, late),
+    work: createLazyWork(() => this.#makeWork()),
   }
   readonly #config: McpPeerConfig
   readonly #deps: McpPeerDeps
@@ -408,8 +411,8 @@ class ServerPeer implements McpPeer {
     }
   }
 
-  #isShared({ call, stop }: PeerCall): boolean | Promise<boolean> {
-    if (this.#config.stateless === true || call.principal.id === LOCAL.id) return true
+  #isShared({ principal, stop }: Placing): boolean | Promise<boolean> {
+    if (this.#config.stateless === true || principal === LOCAL.id) return true
     if (this.#config.server.transport === 'stdio') return false
     // Over HTTP the modern era keeps no state between requests; a session is somebody's.
     const { connection } = this.#instances.shared
@@ -425,11 +428,43 @@ class ServerPeer implements McpPeer {
     )
   }
 
+  /** Loaded for the first task: most servers have none. */
+  async #makeWork(): Promise<Work> {
+    const { createTaskWork } = await import('./task-work.ts')
+    return createTaskWork({
+      peer: this.name,
+      clientInfo: this.#clientInfo,
+      on: (principal, signal, run) => this.#onOf(principal, signal, run),
+    })
+  }
+
+  /** On the connection that serves this principal. */
+  async #onOf<T>(
+    principal: string,
+    signal: AbortSignal,
+    run: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    if (await this.#isShared({ principal, stop: signal }))
+      return onSession(this.#instances.shared.connection, run, { signal })
+    const { instance, release } = this.#instances.take(principal)
+    try {
+      return await onSession(instance.connection, run, { signal })
+    } finally {
+      release()
+    }
+  }
+
   #send({ connection, offer }: Instance, call: PeerCall): Promise<Outcome> {
     const { act, stop } = call
     const send = (session: Session): Promise<Outcome> => sendCall(this.#world, session, offer, call)
     return onSession(connection, send, { signal: stop, act })
   }
+}
+
+/** Whose work is to be placed, and what ends the waiting for a place. */
+interface Placing {
+  readonly principal: string
+  readonly stop: CancelSignal
 }
 
 /** Begins the login that is missing, where the caller can open an address. @returns nothing where it is told in words. */

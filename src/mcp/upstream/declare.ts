@@ -5,9 +5,11 @@
  * @source MCP 2025-11-25, lifecycle; 2026-07-28, basic, `_meta` and extensions.
  */
 import type { CallerCan } from '../../core/words/question.ts'
+import { TASKS_EXTENSION } from '../wire/rev-2026-07-28.ts'
 import type { MayAsk } from './asks.ts'
+import { hasTasks } from './read-task.ts'
 
-/** Extensions whose methods, fields and results all travel through. Tasks have results of their own and are not among them. */
+/** Extensions whose methods, fields and results all travel through. Tasks are another matter: they are ours on each hop. */
 const RELAYED_EXTENSIONS = ['io.modelcontextprotocol/ui', 'io.modelcontextprotocol/skills'] as const
 
 /** For a session: what is beyond one caller is refused question by question. @param revision the one asked for. */
@@ -21,15 +23,25 @@ export function declareAtStart(may: MayAsk, revision: string): Readonly<Record<s
   }
 }
 
-/** For one request: what its caller declared and the operator lets this server ask. */
-export function declareFor(can: CallerCan, may: MayAsk): Readonly<Record<string, unknown>> {
+/**
+ * For one request: what its caller declared and the operator lets this server ask.
+ *
+ * @param theirs what the server declares: tasks are for those that have them.
+ */
+export function declareFor(
+  can: CallerCan,
+  may: MayAsk,
+  theirs: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const { form, url, sampling, roots } = narrow(can, may)
-  const extensions = Object.fromEntries(
+  const tasks = can.tasks !== undefined && hasTasks(theirs, TASKS_EXTENSION)
+  const relayed = Object.fromEntries(
     RELAYED_EXTENSIONS.flatMap((name) => {
       const settings = can.extensions?.[name]
       return settings === undefined ? [] : [[name, settings] as const]
     }),
   )
+  const extensions = tasks ? { ...relayed, [TASKS_EXTENSION]: {} } : relayed
   return {
     ...(form || url
       ? { elicitation: { ...(form ? { form: {} } : {}), ...(url ? { url: {} } : {}) } }

@@ -27,6 +27,7 @@ import type { LoginAddress } from './credentials.ts'
 import type { PeerFacts } from './facts.ts'
 import type { LinkFailure } from './link.ts'
 import { canBear, mayBeOpened, NO_ADDRESS, problemOf, readQuestion } from './questions.ts'
+import { readCreated } from './read-task.ts'
 import { sealState } from './request.ts'
 
 /** Codes that say the message was refused before any work. */
@@ -52,6 +53,8 @@ export interface Asked {
   readonly can: CallerCan
   /** It may have effects: not only a read, nor a tool that is believed to read only. */
   readonly act: boolean
+  /** Whose call it is, where its answer may be a task. */
+  readonly taskFor?: string | undefined
 }
 
 /** The outcome of an answer. */
@@ -79,11 +82,26 @@ export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome
   if (head.resultType === RESULT_TYPES.inputRequired && facts.era === 'modern') {
     return judgeQuestions(bytes, head.members, native, asked)
   }
+  if (head.resultType === RESULT_TYPES.task && asked.taskFor !== undefined)
+    return judgeTask(bytes, head.members, native, asked.taskFor, asked)
   return unclear(
     peer,
     `the result type ${JSON.stringify(head.resultType.slice(0, 60))}, which was not declared`,
     act,
   )
+}
+
+/** It goes on there; where it stands is told by whoever follows it. */
+function judgeTask(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  native: ReturnType<typeof mcpNative>,
+  principal: string,
+  { peer, can, act }: Asked,
+): Outcome {
+  const created = readCreated(peer, bytes, members, { principal, can })
+  if (typeof created === 'string') return unclear(peer, created, act)
+  return { state: 'working', native, ...created }
 }
 
 /**

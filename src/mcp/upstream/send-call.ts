@@ -144,7 +144,13 @@ export async function sendCall(
   try {
     if (begun.ready !== undefined) await begun.ready
     const terms = session.termsOf(call.exchange.can)
-    const asked = { peer: world.peer, facts, can: terms.can, act: call.act }
+    const asked = {
+      peer: world.peer,
+      facts,
+      can: terms.can,
+      act: call.act,
+      taskFor: mayBeTask(call, terms) ? call.principal : undefined,
+    }
     const send = new CallSend(link.nextId(), call, terms, begun, annotated, lateOf(call, asked))
     const answer = await link.request(send)
     if (answer.kind === 'error') noticeError(world, session, offer, answer)
@@ -159,6 +165,11 @@ export async function sendCall(
   } finally {
     begun.end()
   }
+}
+
+/** Its answer may be a task: that was declared, and it is a call of a tool. */
+function mayBeTask({ call, method }: PeerCall, { can }: Terms): boolean {
+  return can.tasks !== undefined && method.method === 'tools/call' && call.operation === 'call'
 }
 
 /** The request of one send. */

@@ -47,13 +47,14 @@ export function createTerms(options: TermsOptions): (can: CallerCan) => Terms {
   }
 }
 
-function flagsOf({ form, url, sampling, roots }: CallerCan): number {
-  return (form ? 1 : 0) | (url ? 2 : 0) | (sampling ? 4 : 0) | (roots ? 8 : 0)
+function flagsOf({ form, url, sampling, roots, tasks }: CallerCan): number {
+  const held = tasks === undefined ? 0 : tasks === 'held' ? 16 : 32
+  return (form ? 1 : 0) | (url ? 2 : 0) | (sampling ? 4 : 0) | (roots ? 8 : 0) | held
 }
 
 function makeTerms({ facts, may, clientInfo, declared }: TermsOptions, asked: CallerCan): Terms {
   const can = narrow(asked, may)
-  const ours = facts.era === 'modern' ? declareFor(can, may) : declared
+  const ours = facts.era === 'modern' ? declareFor(can, may, facts.capabilities) : declared
   const hop: Hop =
     facts.era === 'modern'
       ? {

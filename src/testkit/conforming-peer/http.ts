@@ -18,6 +18,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { createConformingServer, createEndpoint, type Era } from './server.ts'
 import { createSessions } from './sessions.ts'
+import { createTaskRequests } from './task-requests.ts'
 
 /** The peer, listening. */
 export interface HttpPeer {
@@ -34,11 +35,14 @@ export async function serveHttp(port: number, era: Era): Promise<HttpPeer> {
   })
   endpoint.changes.join(modern.notify)
   const sessions = createSessions(endpoint)
+  const answerTasks = createTaskRequests()
   const answer = async (request: Request): Promise<Response> => {
     const refused =
       hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
       originValidationResponse(request, localhostAllowedOrigins())
     if (refused !== undefined) return refused
+    const task = era === 'legacy' ? undefined : await answerTasks(request)
+    if (task !== undefined) return task
     if (era === 'modern') return modern.fetch(request)
     if (era === 'legacy' || (await isLegacyRequest(request))) return sessions.handle(request)
     return modern.fetch(request)

@@ -14,6 +14,7 @@ import { registerChangingTools, registerExtras } from './changing-tools.ts'
 import { registerContentTools } from './content-tools.ts'
 import { registerPrompts } from './prompts.ts'
 import { registerResources } from './resources.ts'
+import { registerTaskTools } from './task-tools.ts'
 import { registerRoundTripTools, type RoundState } from './round-trip-tools.ts'
 
 /** Which protocol the peer speaks: 2026-07-28, 2025-11-25 and older, or both. */
@@ -56,6 +57,7 @@ export function createConformingServer({ changes, states }: Endpoint): Conformin
         resources: { listChanged: true, subscribe: true },
         completions: {},
         logging: {},
+        extensions: { 'io.modelcontextprotocol/tasks': {} },
       },
       cacheHints: {
         'server/discover': CACHE,
@@ -71,6 +73,7 @@ export function createConformingServer({ changes, states }: Endpoint): Conformin
   registerContentTools(server)
   registerAskingTools(server)
   registerRoundTripTools(server, states)
+  registerTaskTools(server)
   registerChangingTools(server, changes)
   registerPrompts(server)
   const isSubscribed = registerResources(server, changes)
