@@ -11,6 +11,8 @@ const TRANSPORTS = { stdio: 'stdio', http: 'Streamable HTTP', 'http+sse': 'HTTP+
 /** Places of one rule, and tools of one API, that are told one by one. */
 const MOST_PLACES = 4
 const LABEL = 12
+const HINT =
+  '\na call whose arguments and result are known beforehand is a tool, however long it takes and whatever answers it; an agent is for work in which the other side asks back and decides'
 
 /** Prints it. */
 export function showProbe(terminal: Terminal, report: ProbeReport): void {
@@ -152,6 +154,7 @@ function showFindings(terminal: Terminal, { findings, more }: ProbeReport): void
   terminal.line(findings.length === 0 ? '\nno fault was found' : `\n${errors}, ${rest}`)
   const byRule = Map.groupBy(findings, ({ rule }) => rule)
   for (const [rule, same] of byRule) showRule(terminal, same, more[rule] ?? 0)
+  terminal.line(HINT)
 }
 
 function showRule(terminal: Terminal, same: readonly Finding[], unseen: number): void {

@@ -34,7 +34,7 @@ export interface StdioSearch {
 /** Newest first, with the oldest, which is the same on this transport. */
 const REVISIONS = [...LEGACY_REVISIONS, '2024-11-05']
 /** How long a process may take to end after its input closed, milliseconds. */
-const END_MS = 2_000
+const END_MS = 4_000
 
 /** Looks for all of them. */
 export async function findOverStdio(search: StdioSearch): Promise<Discovery> {
