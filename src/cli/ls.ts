@@ -3,6 +3,7 @@ import { ComityError } from '../gateway/admin/errors.ts'
 import type { CapabilityLine, PeerLine, StatusReport } from '../gateway/admin/operator.ts'
 import { EXIT } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
+import { deprecatedLines, migrationLines } from './say-migration.ts'
 import { interruptible, openSession } from './session.ts'
 import { type Terminal, brief, visible } from './terminal.ts'
 
@@ -40,6 +41,7 @@ export function showStatus(terminal: Terminal, report: StatusReport, capabilitie
   for (const peer of report.peers) {
     terminal.line(headline(peer))
     if (capabilities) showCapabilities(terminal, peer.capabilities)
+    for (const line of linesOf(peer)) terminal.line(`  ${line}`)
     for (const gone of peer.capabilities.filter((line) => line.withdrawn)) {
       terminal.line(
         `  withdrawn: ${gone.kind} ${visible(gone.name)}: its definition changed; comity pins shows the difference`,
@@ -49,6 +51,14 @@ export function showStatus(terminal: Terminal, report: StatusReport, capabilitie
       terminal.line(`  left out: ${left.kind} ${visible(left.name)}: ${visible(left.reason)}`)
   }
   for (const ignored of report.ignored) terminal.line(`ignored: ${ignored.path}: ${ignored.reason}`)
+}
+
+/** How it stands between two revisions, and what it uses that is deprecated. */
+export function linesOf({ peer, migration, deprecated = [] }: PeerLine): readonly string[] {
+  return [
+    ...(migration === undefined ? [] : migrationLines(peer, migration)),
+    ...deprecatedLines(deprecated),
+  ]
 }
 
 /** One peer in one line. */

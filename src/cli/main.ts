@@ -6,6 +6,7 @@ import { ComityError, OwnerGone } from '../gateway/admin/errors.ts'
 import { packageVersion } from '../gateway/compose/version.ts'
 import type { ApprovalsOptions } from './approvals.ts'
 import type { CallOptions, ReadOptions } from './call.ts'
+import type { CompatOptions } from './compat.ts'
 import type { DelegateOptions } from './delegate.ts'
 import type { ImportOptions } from './import.ts'
 import type { LedgerOptions, SettleOptions } from './ledger.ts'
@@ -50,6 +51,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   long(program)
   loggingIn(program)
   deciding(program)
+  migrating(program)
   looking(program)
   watching(program)
   program.addHelpText('after', HELP_AFTER)
@@ -265,6 +267,33 @@ function deciding(program: Command): void {
     .action(
       act(async (options, terminal, verb, peer, name) =>
         (await import('./pins.ts')).pins(options, terminal, verb, peer, name),
+      ),
+    )
+}
+
+function migrating(program: Command): void {
+  add(program, 'compat', 'compare two protocol revisions of a server: lists, and recorded reads')
+    .argument('<peer>')
+    .option('--from <revision>', "the older one (default: the server's own, else 2025-11-25)")
+    .option('--to <revision>', "the newer one (default: its canary's, else 2026-07-28)")
+    .option('--calls <count>', 'how many recorded reads are made again on each (default 20)')
+    .action(
+      act<CompatOptions>(async (options, terminal, peer) =>
+        (await import('./compat.ts')).compat(options, terminal, String(peer)),
+      ),
+    )
+  add(program, 'promote', 'make the revision of a canary the one for all callers')
+    .argument('<peer>')
+    .action(
+      act(async (options, terminal, peer) =>
+        (await import('./promote.ts')).promote(options, terminal, String(peer)),
+      ),
+    )
+  add(program, 'rollback', 'take all callers back from the revision of a canary')
+    .argument('<peer>')
+    .action(
+      act(async (options, terminal, peer) =>
+        (await import('./rollback.ts')).rollback(options, terminal, String(peer)),
       ),
     )
 }

@@ -6,7 +6,7 @@ import type { PeerLine, RecordReport, StatusReport } from '../gateway/admin/oper
 import { OWNER_WORDS } from '../gateway/admin/owner.ts'
 import type { Config } from '../gateway/config/config.ts'
 import { EXIT } from './exit-codes.ts'
-import { headline } from './ls.ts'
+import { headline, linesOf } from './ls.ts'
 import type { CommonOptions } from './main.ts'
 import { configOf, controlSocketOf, interruptible } from './session.ts'
 import { type Terminal, brief } from './terminal.ts'
@@ -115,6 +115,7 @@ function showPeer(terminal: Terminal, peer: PeerLine): void {
   terminal.line(headline(peer))
   if (peer.leftOut.length > 0)
     terminal.line(`    ${countOf(peer.leftOut.length, 'thing')} left out (comity ls ${peer.peer})`)
+  for (const line of linesOf(peer)) terminal.line(`    ${line}`)
   const { counts } = peer
   if (counts === undefined) return
   const said = [

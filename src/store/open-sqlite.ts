@@ -134,7 +134,7 @@ function assemble(
     pins,
     sessions: createSessionStore(parts),
     verdicts: createEraVerdicts(parts),
-    revisions: createRevisionDecisions(parts, clock),
+    revisions: createRevisionDecisions(parts),
     listings: createKeptListings(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {

@@ -2,15 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 import type { RevisionDecision, RevisionDecisions, RevisionMove } from '../core/ports/migration.ts'
-import type { Clock } from '../core/ports/world.ts'
 import { readDecision, SELECT_DECISIONS } from './apply/revision-decisions.ts'
 import type { Committer } from './commit.ts'
 
 /** The decisions of one store. */
-export function createRevisionDecisions(
-  deps: { readonly committer: Committer; readonly reader: DatabaseSync },
-  clock: Clock,
-): RevisionDecisions {
+export function createRevisionDecisions(deps: {
+  readonly committer: Committer
+  readonly reader: DatabaseSync
+}): RevisionDecisions {
   const known = new Map<string, RevisionDecision>()
   for (const row of deps.reader.prepare(SELECT_DECISIONS).iterate()) {
     const decision = readDecision(row)
@@ -19,8 +18,8 @@ export function createRevisionDecisions(
   return {
     find: (move) => known.get(keyOf(move)),
     async decide(decision) {
-      await deps.committer.submit({ do: 'revision_decide', decision })
-      const made = { ...decision, at: new Date(clock.now()).toISOString() }
+      const at = await deps.committer.submit({ do: 'revision_decide', decision })
+      const made = { ...decision, at: String(at) }
       known.set(keyOf(decision), made)
       return made
     },

@@ -13,6 +13,7 @@ import { ownerAt } from './call-socket.ts'
 import { examineHosts } from './doctor-hosts.ts'
 import { examineLogins } from './doctor-logins.ts'
 import { examinePeers } from './doctor-peers.ts'
+import { examineRevisions } from './doctor-revisions.ts'
 import { lookAtFiles, verifyRecordOf } from './look-at-store.ts'
 import { OWNER_WORDS } from './owner.ts'
 
@@ -63,6 +64,7 @@ export async function examine(place: DoctorPlace): Promise<readonly Finding[]> {
     examineSocketFolder(dirname(place.socketOf(config)), place.userId),
     await examineOwner(place.socketOf(config)),
     ...peers,
+    ...(await examineRevisions(place.socketOf(config))),
     ...examineLogins(config),
     examineCallers(config),
     ...examineHosts(config),

@@ -7,8 +7,10 @@ import type { ArtifactRecord } from '../../core/words/artifact.ts'
 import type { Approval } from '../../core/words/approval.ts'
 import type { Verdict } from '../../core/words/acceptance.ts'
 import type { PinChange } from '../../core/words/pin.ts'
+import type { DeprecatedUse, MigrationReport } from '../../core/ports/migration.ts'
 import type { PeerCounts } from '../../core/ports/peer.ts'
 import type { TaskState } from '../../core/words/task.ts'
+import type { CompatInput, CompatReport, MigrationChange } from '../migration/words.ts'
 
 export type { Approval, PinChange, Verdict }
 
@@ -50,6 +52,10 @@ export interface PeerLine {
   readonly storedAt?: string
   /** What it did that its protocol does not know; absent while it is not connected. */
   readonly counts?: PeerCounts
+  /** How its callers are divided between two revisions, and what came of it. */
+  readonly migration?: MigrationReport
+  /** Deprecated features of the protocol that it was seen to use; left out where there are none. */
+  readonly deprecated?: readonly DeprecatedUse[]
   readonly capabilities: readonly CapabilityLine[]
   readonly leftOut: readonly {
     readonly kind: string
@@ -353,6 +359,12 @@ export interface Operator {
     input: { readonly callId: string; readonly as: 'ran' | 'did_not_run'; readonly note?: string },
     live: Live,
   ): Promise<{ readonly callId: string; readonly settled: string }>
+  /** Compares two revisions of a server. @throws ComityError `not_found`, `usage`. */
+  compat(input: CompatInput, live: Live): Promise<CompatReport>
+  /** Makes a canary's revision everyone's. @throws ComityError `not_found`, `usage` where there is no canary. */
+  promote(input: { readonly peer: string }, live: Live): Promise<MigrationChange>
+  /** Takes everyone back from a canary. @throws ComityError as `promote`. */
+  rollback(input: { readonly peer: string }, live: Live): Promise<MigrationChange>
 }
 
 export type Verb = keyof Operator
@@ -379,4 +391,7 @@ export const VERBS: Readonly<Record<Verb, true>> = {
   ledger: true,
   explain: true,
   settle: true,
+  compat: true,
+  promote: true,
+  rollback: true,
 }

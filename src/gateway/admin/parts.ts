@@ -2,11 +2,13 @@
 import type { Begin, Delegate, Dispatch } from '../../core/ports/doors.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { PolicyCheck } from '../../core/ports/checks.ts'
+import type { Upstream } from '../../core/ports/upstream.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Resume } from '../../core/resume.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenCatalogue } from '../compose/catalogue.ts'
+import type { LockedPeer } from '../compose/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { AskingCalls } from './asking.ts'
 import type { Owner } from './owner.ts'
@@ -22,6 +24,10 @@ export interface HostParts {
   readonly dispatch: Dispatch
   readonly delegate: Delegate
   readonly begin: Begin
+  /** As `dispatch`, by another way to the peer: for looking at it. */
+  dispatchThrough(upstream: Upstream): Dispatch
+  /** A configured server once more, locked to a revision. */
+  lockedAt(name: string, revision: string): LockedPeer | undefined
   /** The operator's calls that wait for a person. */
   readonly asking: AskingCalls
   readonly resume: Resume

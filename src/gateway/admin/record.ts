@@ -117,6 +117,8 @@ function peerLine(parts: HostParts, view: PeerView): PeerLine {
   const state = view.error === undefined ? 'ready' : starts ? 'starting' : 'failed'
   const detail = view.error ?? report.detail
   const counts = view.peer.counts?.()
+  const { migration } = view.peer
+  const deprecated = view.peer.deprecated?.() ?? []
   return {
     peer: view.peer.name,
     protocol: view.peer.protocol,
@@ -127,6 +129,8 @@ function peerLine(parts: HostParts, view: PeerView): PeerLine {
     ...(detail === undefined || state === 'ready' ? {} : { detail }),
     ...(counts === undefined ? {} : { counts }),
     ...(view.storedAt === undefined ? {} : { storedAt: view.storedAt }),
+    ...(migration === undefined ? {} : { migration: migration.report() }),
+    ...(deprecated.length === 0 ? {} : { deprecated }),
     capabilities: view.capabilities.map(({ capability, exposed, withdrawn }) =>
       capabilityLine(parts, view, capability, exposed, withdrawn),
     ),

@@ -6,7 +6,9 @@
  */
 import { createDispatch, type DispatchPorts } from '../../core/dispatch.ts'
 import { createBegin } from '../../core/long-call.ts'
+import type { Dispatch } from '../../core/ports/doors.ts'
 import type { Peer } from '../../core/ports/peer.ts'
+import type { Upstream } from '../../core/ports/upstream.ts'
 import { type Resume, createResume } from '../../core/resume.ts'
 import type { Capability } from '../../core/words/capability.ts'
 import { ComityError } from '../../core/words/errors.ts'
@@ -30,6 +32,7 @@ import type { HostParts } from '../admin/parts.ts'
 import { createArgumentCheck } from '../checks/argument-check.ts'
 import { checkResults, createResultCheck } from '../checks/result-check.ts'
 import type { Config } from '../config/config.ts'
+import { createMigrationVerbs } from '../migration/verbs.ts'
 import { createPolicy } from '../policy/policy.ts'
 import { serveHostOverStdio } from '../serve-stdio.ts'
 import type { IdleParts } from '../shared/end-when-idle.ts'
@@ -148,6 +151,7 @@ async function assemble(
     catalogue,
     policy,
     peers: opened.peers,
+    lockedAt: (name, revision) => opened.at(name, revision),
     ...core,
     ...acts,
     asking,
@@ -156,12 +160,7 @@ async function assemble(
     onFault,
     url: () => servedAt,
   }
-  const operator: Operator = {
-    ...createCallVerbs(parts),
-    ...createTaskVerbs(parts),
-    ...createRecordVerbs(parts),
-    ...createProcessVerbs(parts),
-  }
+  const operator = createOperator(parts)
   const socket = await openSocket(options, operator, own.pipes, onFault)
   if (socket !== undefined)
     closers.push(() => (own.owner.kind === 'command' ? socket.drain() : socket.close()))
@@ -190,6 +189,16 @@ async function assemble(
   }
   own.pipes.begin((pipe) => serveHostOverStdio(host, pipe, pipe))
   return host
+}
+
+function createOperator(parts: HostParts): Operator {
+  return {
+    ...createCallVerbs(parts),
+    ...createTaskVerbs(parts),
+    ...createRecordVerbs(parts),
+    ...createProcessVerbs(parts),
+    ...createMigrationVerbs(parts),
+  }
 }
 
 /** Whoever has no agents loads nothing of theirs. */
@@ -264,7 +273,7 @@ function busyParts(
   return { pipes: pipes.count, acts, serving, approvals, tasks, monotonic }
 }
 
-type Core = Pick<HostParts, 'begin' | 'dispatch' | 'delegate' | 'resume'>
+type Core = Pick<HostParts, 'dispatchThrough' | 'begin' | 'dispatch' | 'delegate' | 'resume'>
 
 function createCore(
   { config, judges, onFault }: HostOptions,
@@ -318,7 +327,9 @@ function createCore(
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText: jsonTextOf,
   })
-  return { dispatch, delegate, begin: createBegin(ports), resume }
+  const dispatchThrough = (upstream: Upstream): Dispatch =>
+    createDispatch({ ...ports, upstreamOf: () => checkResults(upstream, checkResult) }).dispatch
+  return { dispatch, delegate, dispatchThrough, begin: createBegin(ports), resume }
 }
 
 function watchTasks(

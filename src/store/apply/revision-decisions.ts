@@ -9,11 +9,11 @@ export const SELECT_DECISIONS = `SELECT at, facts FROM entries WHERE kind = 'rev
 /** Longest text of an entry that is a name. */
 const LONGEST = 400
 
-/** Puts it on record. */
+/** Puts it on record. @returns when, as the entry has it. */
 export function decideRevision(
   writer: Writer,
   { peer, endpoint, from, to, share, decided, by }: Omit<RevisionDecision, 'at'>,
-): void {
+): string {
   writer.append({
     kind: 'revision_decided',
     facts: {
@@ -26,6 +26,7 @@ export function decideRevision(
       by: clip(by, LONGEST),
     },
   })
+  return new Date(writer.now).toISOString()
 }
 
 /** @returns undefined for an entry that this version does not understand. */
