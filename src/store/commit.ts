@@ -91,6 +91,8 @@ export class Committer {
   #batches = 0
   #unrecorded = 0
   #unwritable = false
+  /** What the disk refused and is kept fills the next batch alone: what comes behind it is not even tried. */
+  #isStuck = false
   #dead: ComityError | undefined
   #idle: (() => void)[] = []
   #closed: (() => void) | undefined
@@ -123,7 +125,11 @@ export class Committer {
         else reject(new ComityError(applied.code, applied.message))
       }
       const refusal = this.#refusal()
-      if (refusal === undefined) {
+      if (refusal === undefined && this.#isStuck) {
+        // Kept as if the disk had refused it: whoever waits is not to wait for those before it.
+        if (options?.keep === true) this.#push(intent, true, undefined)
+        done(this.#behind())
+      } else if (refusal === undefined) {
         this.#waiting += 1
         this.#push(intent, options?.keep === true, done)
         this.#sendSoon()
@@ -203,6 +209,10 @@ export class Committer {
       return { ok: false, unwritable: true, code: this.#dead.code, message: this.#dead.message }
     }
     if (this.#queue.length < MAX_QUEUED && this.#bytes < MAX_QUEUED_BYTES) return undefined
+    return this.#behind()
+  }
+
+  #behind(): Applied & { readonly ok: false } {
     return {
       ok: false,
       unwritable: true,
@@ -292,8 +302,28 @@ export class Committer {
     }
     if (again.length > 0) this.#queue = [...again, ...this.#queue]
     this.#judgeDisk(refused)
+    this.#isStuck = again.length >= MAX_BATCH
+    if (this.#isStuck) this.#refuseBehind()
     if (message.touched.length > 0) this.#options.onTouched(message.touched)
     this.#next()
+  }
+
+  /** Those who wait behind what fills the next batch. */
+  #refuseBehind(): void {
+    const behind = this.#queue.slice(MAX_BATCH)
+    const refusal = this.#behind()
+    const left = this.#queue.slice(0, MAX_BATCH)
+    for (const queued of behind) {
+      const { command, bytes, keep, done } = queued
+      if (done === undefined) left.push(queued)
+      else {
+        this.#waiting -= 1
+        done(refusal)
+        if (keep) left.push({ command, bytes, keep })
+        else this.#bytes -= bytes
+      }
+    }
+    this.#queue = left
   }
 
   #judgeDisk(refused: ComityError | undefined): void {

@@ -139,6 +139,38 @@ test('what could not be written about acts is kept and written once there is roo
   expect(await store.verify()).toMatchObject({ sound: true })
 })
 
+test('more kept words than one batch holds do not keep an act from its refusal, nor the store from its end', async () => {
+  await fill()
+  const payload = native(JSON.stringify('z'.repeat(3000)))
+  const reads = Array.from({ length: 1200 }, (_, index) => `r${index}`)
+  for (const callId of reads) {
+    const call = createCall(callId, { arguments: payload })
+    await store.ledger.open(createOpening(callId, { call, sideEffect: false }))
+    await store.ledger.settle(callId, completed(), { barrier: false })
+  }
+  await until(() => faults.includes('store_unwritable'))
+
+  const act = async (callId: string): Promise<unknown> =>
+    store.ledger.open(
+      createOpening(callId, { actKey: callId, call: createCall(callId, { arguments: payload }) }),
+    )
+  const acts = Array.from({ length: 20 }, (_, index) => act(`act-${index}`))
+  expect(await Promise.all(acts)).toEqual(
+    acts.map(() => expect.objectContaining({ kind: 'unwritable' })),
+  )
+  expect(await act('late')).toMatchObject({ kind: 'unwritable' })
+
+  // Retention makes room: what was kept is written, and acts are opened again.
+  const db = new DatabaseSync(folder.file, { timeout: 5000 })
+  db.exec(`UPDATE payloads SET bytes = NULL; PRAGMA wal_checkpoint(TRUNCATE)`)
+  db.close()
+  await store.close()
+  store = await open()
+  expect((await act('after')) as object).toEqual({ kind: 'opened' })
+  expect(store.call('act-0')).toBeUndefined()
+  expect(await store.verify()).toMatchObject({ sound: true })
+})
+
 test('acts that were open on a full disk are unknown after the restart', async () => {
   const opened = await fill()
   await store.close()
