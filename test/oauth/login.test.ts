@@ -140,6 +140,27 @@ describe('a login with a person', () => {
     expect(tokensAsked()).toEqual(['token authorization_code'])
   })
 
+  test('where the tokens were removed by hand and somebody logged in anew, a process that had them open follows', async () => {
+    await serve()
+    const one = open()
+    await logIn(one)
+    expect((await send(one.credentials, server.url)).status).toBe(200)
+    let told = 0
+    closers.push(one.desk.watch(() => void (told += 1)))
+    for (const name of readdirSync(folder))
+      if (name.includes('.tokens')) rmSync(join(folder, name), { force: true })
+    await expect.poll(async () => (await send(one.credentials, server.url)).status).toBe(401)
+    const other = open()
+    const login = await other.desk.begin(
+      { principal: 'local', peer: other.peer, scopes: [] },
+      signal,
+    )
+    await browse(login.url)
+    await login.ended
+    await expect.poll(() => told, { timeout: 10_000 }).toBeGreaterThan(0)
+    expect((await send(one.credentials, server.url)).status).toBe(200)
+  })
+
   test('whoever watches learns of a login in another process', async () => {
     await serve()
     const [one, other] = [open(), open()]

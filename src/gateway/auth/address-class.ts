@@ -36,6 +36,7 @@ const SPECIAL = [
   '100::/64',
   '2001::/23',
   '2001:db8::/32',
+  '3fff::/20',
   '5f00::/16',
   'fe80::/10',
   'fec0::/10',
@@ -45,6 +46,7 @@ const SPECIAL = [
 const EMBEDDING = [
   { prefix: '::ffff:0:0/96', at: 6 },
   { prefix: '::/96', at: 6 },
+  { prefix: '::ffff:0:0:0/96', at: 6 },
   { prefix: '64:ff9b::/96', at: 6 },
   { prefix: '2002::/16', at: 1 },
 ] as const

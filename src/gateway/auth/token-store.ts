@@ -1,5 +1,5 @@
 /** The tokens and clients of a store as words: what the token file seals is their JSON. */
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { ComityError } from '../../core/words/errors.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import {
@@ -21,22 +21,52 @@ export interface TokenDoor {
 }
 
 export function createTokenDoor(options: TokenFileOptions): TokenDoor {
+  const path = tokenFileOf(options.store)
   let store: TokenStore | undefined
+  let opened: string | undefined
+  let openings = 0
   let closed = false
+  const close = (): void => {
+    store?.close()
+    store = undefined
+  }
+  /** Whoever removed the file by hand, as damage or a lost key may ask for, has another one since. */
+  const isThere = (): boolean => {
+    const now = fileAt(path)
+    if (store !== undefined && now !== opened) close()
+    return now !== undefined
+  }
   const open = (): TokenStore => {
     // A renewal that is still under way opens nothing that nobody would close.
     if (closed) throw new ComityError('conflict', 'comity ends: its tokens are closed')
-    return (store ??= openTokenStore(options))
+    isThere()
+    if (store !== undefined) return store
+    const file = openTokenStore(options)
+    opened = fileAt(path)
+    openings += 1
+    const first = openings * FILES_APART
+    return (store = { ...file, revision: () => first + file.revision() })
   }
   return {
     open,
-    openIfThere: () =>
-      store === undefined && !existsSync(tokenFileOf(options.store)) ? undefined : open(),
+    openIfThere: () => (isThere() ? open() : undefined),
     close() {
       closed = true
-      store?.close()
-      store = undefined
+      close()
     },
+  }
+}
+
+/** So far are the revisions of one file from those of the next one. */
+const FILES_APART = 2 ** 32
+
+/** Which file lies there; none where it cannot be told. */
+function fileAt(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path)
+    return `${dev} ${ino}`
+  } catch {
+    return undefined
   }
 }
 
