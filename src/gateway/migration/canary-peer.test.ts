@@ -15,6 +15,7 @@ import {
   serveTwoFaced,
   STABLE,
 } from './two-revisions.fixture.ts'
+import { revisionOf } from './revision-work.ts'
 
 async function conforming(): Promise<string> {
   const served = await serveHttp(0, 'dual')
@@ -289,5 +290,23 @@ describe('what a person decides', () => {
     })
     expect(ended.sent[0]?.revision).toBe(NEWER)
     expect(JSON.stringify(valueOf(ended.outcome))).toContain('action=decline')
+  })
+})
+
+describe('long work', () => {
+  test('a task goes on by the revision that it began with, whatever was decided meanwhile', async () => {
+    const peer = openCanary(at(await conforming()))
+    const fingerprint = fingerprintOf(await peer.listing(), 'slow_compute')
+    const extensions = { 'io.modelcontextprotocol/tasks': {} }
+    const can = { tasks: 'own' as const, extensions }
+    const { outcome } = await makeCall(peer, 'slow_compute', { seconds: 1 }, { fingerprint, can })
+    if (outcome.state !== 'working') throw new Error(JSON.stringify(outcome))
+    expect(revisionOf(outcome.handle)).toBe(NEWER)
+    peer.migration.apply(decisionOf(peer, 'rolled_back'))
+    const states: string[] = []
+    const signal = AbortSignal.timeout(20_000)
+    for await (const news of peer.upstream.work!.follow(outcome.handle, undefined, signal))
+      if (news.kind === 'status') states.push(news.outcome.state)
+    expect(states.at(-1)).toBe('completed')
   })
 })

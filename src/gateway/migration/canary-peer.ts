@@ -8,9 +8,9 @@ import type { DeprecatedUse, MigrationReport } from '../../core/ports/migration.
 import type { Migrating, RevisionDecision, RevisionMove } from '../../core/ports/migration.ts'
 import type { PeerCounts, PeerListing, PeerQuery, PeerReport } from '../../core/ports/peer.ts'
 import type { QueryAnswer } from '../../core/ports/peer.ts'
-import type { Exchange, Upstream, WireFacts } from '../../core/ports/upstream.ts'
+import type { Exchange, Upstream, WireFacts, Work } from '../../core/ports/upstream.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
-import type { Outcome } from '../../core/words/outcome.ts'
+import type { Handle, Outcome } from '../../core/words/outcome.ts'
 import { linkedFingerprint, type Route } from '../../core/words/route.ts'
 import type { McpPeer } from '../../mcp/upstream/client.ts'
 import { MODERN_REVISION } from '../../mcp/wire/rev-2026-07-28.ts'
@@ -22,6 +22,7 @@ import { createFaultWindow, type FaultLimits, type FaultWindow } from './fault-w
 import { faultOf, unsentBecause } from './judge-outcome.ts'
 import { addUses } from './add-uses.ts'
 import { RevisionSide } from './revision-side.ts'
+import { createRevisionWork, revisionOf } from './revision-work.ts'
 
 export interface CanaryDeps {
   /** Makes the peer locked to a revision; starts and sends nothing until it is first used. */
@@ -100,6 +101,7 @@ class CanaryPeer implements McpPeer {
     )
     this.upstream = {
       call: (call, exchange, dispatched, late) => this.#call(call, exchange, dispatched, late),
+      work: createRevisionWork((handle) => this.#workOf(handle)),
     }
     this.migration = {
       move: this.#move,
@@ -188,8 +190,10 @@ class CanaryPeer implements McpPeer {
     dispatched: (facts: WireFacts) => void,
     late: ((outcome: Outcome) => void) | undefined,
   ): Promise<Outcome> {
-    if (call.continuation !== undefined)
-      return this.#roundSide(call).call(call, exchange, dispatched, late)
+    if (call.continuation !== undefined) {
+      const side = this.#sideOf(call.continuation.handle)
+      return side.call(call, exchange, dispatched, late)
+    }
     const route = this.#canaryRoute(call)
     if (route === undefined) return this.#primary.call(call, exchange, dispatched, late)
     let left = false
@@ -244,10 +248,17 @@ class CanaryPeer implements McpPeer {
     return fingerprint === undefined ? undefined : route
   }
 
-  /** A round trip goes on where it began: only 2026-07-28 has any. */
-  #roundSide({ continuation }: OutboundCall): RevisionSide {
-    if (continuation?.handle.kind !== 'mcp_state') return this.#primary
-    return [this.#from, this.#to].find(({ revision }) => revision === MODERN_REVISION) ?? this.#from
+  /** What began by one revision goes on by it; of round trips only 2026-07-28 has any. */
+  #sideOf(handle: Handle): RevisionSide {
+    const revision = revisionOf(handle) ?? MODERN_REVISION
+    return [this.#from, this.#to].find((side) => side.revision === revision) ?? this.#primary
+  }
+
+  #workOf(handle: Handle | undefined): Work {
+    const side = handle === undefined ? this.#primary : this.#sideOf(handle)
+    const { work } = side.peer.upstream
+    if (work === undefined) throw new Error(`${this.name} has no long work`)
+    return work
   }
 
   #apply(decision: RevisionDecision): void {

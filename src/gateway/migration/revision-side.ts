@@ -10,6 +10,7 @@ import type { Outcome } from '../../core/words/outcome.ts'
 import type { McpPeer } from '../../mcp/upstream/client.ts'
 import { isError } from './judge-outcome.ts'
 import { medianOf } from './median.ts'
+import { markTask } from './revision-work.ts'
 
 export interface SideDeps {
   readonly revision: string
@@ -68,7 +69,7 @@ export class RevisionSide {
         late,
       )
       if (left) this.#count(outcome, this.#deps.monotonic() - sentAt)
-      return outcome
+      return markTask(outcome, this.revision)
     } finally {
       this.#running -= 1
       if (this.#isLeft) this.#closeWhenIdle()

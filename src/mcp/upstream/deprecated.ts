@@ -84,6 +84,15 @@ const CODES: Readonly<Record<number, DeprecatedFeature>> = {
   [-32_002]: 'notFoundError',
 }
 
+interface AnsweredCall {
+  /** Such as the name of the tool that was called. */
+  readonly where: string
+  /** By a revision with sessions. */
+  readonly isSession: boolean
+  /** Of its transport. */
+  readonly features: readonly DeprecatedFeature[]
+}
+
 interface Seen {
   count: number
   where: string
@@ -124,18 +133,19 @@ export class DeprecatedUses {
     if (context === 'thisServer' || context === 'allServers') this.note('includeContext', where)
   }
 
-  /** A call was answered. @param features of its transport. */
+  /** A call was answered. */
   answer(
     answer: RpcResult | RpcError,
     outcome: Outcome,
-    where: string,
-    features: readonly DeprecatedFeature[],
+    { where, isSession, features }: AnsweredCall,
   ): void {
     for (const feature of features) this.note(feature, where)
     if (answer.kind === 'error') {
       const feature = CODES[answer.code]
       if (feature !== undefined) this.note(feature, where)
     }
+    // Only the core tasks of sessions make long work of a call there.
+    if (isSession && outcome.state === 'working') this.note('coreTasks', where)
     if (outcome.state === 'input_required')
       for (const question of outcome.questions) this.question(question, where)
   }

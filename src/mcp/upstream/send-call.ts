@@ -157,7 +157,11 @@ export async function sendCall(
     const outcome = judgeAnswer(answer, asked)
     // A completed call of the modern era can show nothing old.
     if (facts.era === 'legacy' || outcome.state !== 'completed')
-      world.deprecated.answer(answer, outcome, call.where, link.uses?.() ?? [])
+      world.deprecated.answer(answer, outcome, {
+        where: call.where,
+        isSession: facts.era === 'legacy',
+        features: link.uses?.() ?? [],
+      })
     return outcome
   } catch (error) {
     if (facts.era === 'modern' && isForeign(error)) world.onOtherRevision(session, false)
