@@ -309,3 +309,39 @@ test('tokens of one tenant are not sent for another that the address is changed 
   expect(await bears('a')).toHaveProperty('authorization')
   expect(await bears('b')).toEqual({})
 })
+
+test('a server that wants another scope each time is not asked for it for ever', async () => {
+  let wanted = 0
+  const token: Answer = ({ body }) => ({
+    json: {
+      access_token: `t${wanted}`,
+      token_type: 'Bearer',
+      scope: new URLSearchParams(body).get('scope') ?? 'none',
+    },
+  })
+  const never: Answer = ({ headers }) => {
+    if (headers.authorization === undefined) return NEVER
+    wanted += 1
+    const challenge = `Bearer error="insufficient_scope", scope="s${wanted}"`
+    return { status: 403, headers: { 'www-authenticate': challenge } }
+  }
+  const one = await open({ token, answers: { '/mcp': never } }, MACHINE)
+  for (let calls = 0; calls < 20; calls += 1) await send(one.credentials, one.url)
+  expect(grantsAsked(one).length).toBeLessThan(25)
+  const { after } = await send(one.credentials, one.url)
+  expect(after).toEqual({ kind: 'login', detail: expect.stringContaining('again and again') })
+})
+
+test('scopes that are wanted in turn and never given are asked for once each', async () => {
+  let calls = 0
+  const token: Answer = { json: { access_token: 'a', token_type: 'Bearer', scope: 'read' } }
+  const inTurn: Answer = ({ headers }) => {
+    if (headers.authorization === undefined) return NEVER
+    calls += 1
+    const challenge = `Bearer error="insufficient_scope", scope="${calls % 2 === 0 ? 'b' : 'c'}"`
+    return { status: 403, headers: { 'www-authenticate': challenge } }
+  }
+  const one = await open({ token, answers: { '/mcp': inTurn } }, MACHINE)
+  for (let times = 0; times < 6; times += 1) await send(one.credentials, one.url)
+  expect(grantsAsked(one)).toHaveLength(3)
+})

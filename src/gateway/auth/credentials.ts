@@ -53,6 +53,8 @@ const RENEW_BEFORE_MS = 20_000
 /** What just failed is not tried again at once, milliseconds. */
 const REST_MS = 5_000
 const ASKED_MS = 600_000
+/** So often in that time: each may be for another scope, and a server may think of ever more. */
+const MOST_ASKED = 20
 const MAX_SECRETS = 200
 /** Of scopes in a message, characters. */
 const MAX_SHOWN = 500
@@ -69,8 +71,8 @@ class OAuthCredentials implements PeerCredentials {
   readonly #byPerson: boolean
   /** By owner: what failed last. */
   readonly #rests = new Map<string, { readonly until: number; readonly detail: string }>()
-  /** By owner: the scopes that were asked for last, and given or not. */
-  readonly #asked = new Map<string, { readonly at: number; readonly scopes: readonly string[] }>()
+  /** By owner: the scopes that were asked for of late, and given or not. */
+  readonly #asked = new Map<string, Asked>()
   readonly #secrets = new Set<string>()
 
   constructor(peer: AuthPeer, parts: CredentialsParts) {
@@ -152,7 +154,7 @@ class OAuthCredentials implements PeerCredentials {
   async #stepUp(held: Held, refusal: Refusal): Promise<AfterRefusal> {
     const { tokens, place } = held
     const wanted = scopesWanted(refusal)
-    const asked = this.#askedOf(place.principal)
+    const asked = this.#askedOf(place.principal).scopes
     const { name } = this.#peer
     if (wanted.every((scope) => tokens.scopes.includes(scope)))
       return {
@@ -163,6 +165,11 @@ class OAuthCredentials implements PeerCredentials {
       return {
         kind: 'login',
         detail: `${name} wants the scopes ${sayScopes(wanted)}; ${place.issuer} was asked for them and gave ${sayScopes(tokens.scopes)}`,
+      }
+    if (this.#askedOf(place.principal).times >= MOST_ASKED)
+      return {
+        kind: 'login',
+        detail: `${name} wants other scopes again and again, now ${sayScopes(wanted)}: ${place.issuer} is not asked for more for a while`,
       }
     const why = `this needs the scopes ${sayScopes(wanted)}`
     if (this.#byPerson)
@@ -270,13 +277,25 @@ class OAuthCredentials implements PeerCredentials {
   }
 
   #noteAsked(owner: string, scopes: readonly string[]): void {
-    this.#asked.set(owner, { at: performance.now(), scopes })
+    const last = this.#askedOf(owner)
+    const all = [...new Set([...last.scopes, ...scopes])]
+    this.#asked.set(owner, { since: last.since, times: last.times + 1, scopes: all })
   }
 
-  #askedOf(owner: string): readonly string[] {
+  #askedOf(owner: string): Asked {
     const asked = this.#asked.get(owner)
-    return asked !== undefined && performance.now() - asked.at < ASKED_MS ? asked.scopes : []
+    const now = performance.now()
+    return asked !== undefined && now - asked.since < ASKED_MS
+      ? asked
+      : { since: now, times: 0, scopes: [] }
   }
+}
+
+interface Asked {
+  /** The first of these times, by the clock of `performance`. */
+  readonly since: number
+  readonly times: number
+  readonly scopes: readonly string[]
 }
 
 /** Why a person is asked. */
