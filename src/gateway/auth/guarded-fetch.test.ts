@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import {
   createGuardedFetch,
@@ -179,7 +180,7 @@ test('a body has a measure, and is not read beyond it', async () => {
   })
   await expect(ask(LOOPBACK_PEER, `${server.url}/giant`)).rejects.toMatchObject({
     reason: 'unreachable',
-    message: expect.stringContaining('answered with more than 1048576 bytes'),
+    message: expect.stringContaining('answered with more than 262144 bytes'),
   })
   expect(sent).toBeLessThan(500)
 })
@@ -237,4 +238,22 @@ test.each([
   ['https://auth.example/authorize', undefined],
 ])('the address %s', (url, why) => {
   expect(refuseAddress(url, PUBLIC_PEER)).toBe(why)
+})
+
+test('what is asked for is asked for as it is; what comes packed all the same is not unpacked, and told', async () => {
+  const answer = { json: { issuer: 'x' } }
+  const server = await serveHttp({
+    '/polite': ({ headers }) =>
+      headers['accept-encoding'] === 'identity' ? answer : { status: 406 },
+    '/packed': (_asked, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+      response.end(gzipSync(Buffer.alloc(50_000_000)))
+      return undefined
+    },
+  })
+  expect((await ask(LOOPBACK_PEER, `${server.url}/polite`)).json).toEqual(answer.json)
+  expect(await ask(LOOPBACK_PEER, `${server.url}/packed`)).toMatchObject({
+    json: undefined,
+    instead: '200 packed as gzip',
+  })
 })

@@ -45,14 +45,15 @@ export type ResolveName = (
 export interface GuardOptions {
   /** Default `dns.lookup`. */
   readonly resolveName?: ResolveName
-  /** Of a body. Default 1 MiB. */
+  /** Of a body. Default 256 KiB. */
   readonly maxBytes?: number
   /** From the first byte sent to the last received, redirects included. Default 15 seconds. */
   readonly timeoutMs?: number
 }
 
 const MAX_REDIRECTS = 3
-const MAX_BYTES = 1024 * 1024
+/** No metadata and no tokens are that long; four times as much, nested, takes half a second to parse. */
+const MAX_BYTES = 256 * 1024
 const TIMEOUT_MS = 15_000
 
 /**
@@ -163,7 +164,7 @@ async function exchange(
     const response = await request(url, {
       dispatcher: agent,
       method: wanted.method ?? 'GET',
-      headers: { accept: 'application/json', ...wanted.headers },
+      headers: { accept: 'application/json', 'accept-encoding': 'identity', ...wanted.headers },
       body: wanted.body ?? null,
       signal: wanted.signal,
     })
@@ -252,6 +253,11 @@ async function readAnswer(
     size += chunk.length
     if (size > maxBytes) throw unreachable(wanted, `answered with more than ${maxBytes} bytes`)
     chunks.push(chunk)
+  }
+  const coding = String(headers['content-encoding'] ?? 'identity')
+  if (coding.trim().toLowerCase() !== 'identity') {
+    const shown = /^[\w-]{1,20}/.exec(coding)?.[0] ?? 'something'
+    return { status, headers, json: undefined, instead: `${status} packed as ${shown}` }
   }
   const type = String(headers['content-type'] ?? '')
   if (!/^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
