@@ -185,6 +185,13 @@ test('schemas go through the compiler that calls go through', async () => {
   expect(report.findings[0]).toMatchObject({ place: 'tool odd, inputSchema', severity: 'error' })
 })
 
+test('a schema beyond the bounds of the compiler is large, and not invalid', async () => {
+  const deep = JSON.parse(`${'{"not":'.repeat(110)}{}${'}'.repeat(110)}`) as object
+  const tools = [{ name: 'deep', description: 'Deep.', inputSchema: { type: 'object', ...deep } }]
+  const report = await probeUrl(await serveSound({ era: 'modern', tools }))
+  expect(brokenRules(report)).toEqual(['tool.schema-large'])
+})
+
 describe('a configured peer', () => {
   const configOf = (mcpServers: object): ReturnType<typeof loadConfig> => {
     const folder = mkdtempSync(join(tmpdir(), 'comity-probe-'))

@@ -26,6 +26,9 @@ export type ProbeWanted =
   | { readonly kind: 'command'; readonly command: string; readonly args: readonly string[] }
   | { readonly kind: 'peer'; readonly name: string; readonly config: Config }
 
+/** Words of the compiler for what it does not try. */
+const TOO_LARGE = /^its schema is (?:nested over|too large)/
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
@@ -128,7 +131,10 @@ function depsOf(environment: Environment, url?: string): ProbeDeps {
     environment,
     judgeSchema(schema) {
       const compiled = compile(schema, false)
-      return 'refused' in compiled ? compiled.refused : undefined
+      if (!('refused' in compiled)) return undefined
+      const { refused: why, late } = compiled
+      const isLarge = late === true || TOO_LARGE.test(why)
+      return { rule: isLarge ? 'tool.schema-large' : 'tool.schema-invalid', why }
     },
     learnAuth: (challenges, signal) => learnAuth(url ?? '', challenges, signal),
   }

@@ -5,14 +5,23 @@ import { readParamHeaders } from '../wire/headers.ts'
 import type { Findings } from './findings.ts'
 import type { Asking } from './raw.ts'
 import type { ReadList } from './read-lists.ts'
-import { externalReference } from './schema-walk.ts'
+import { externalReference, partsOf } from './schema-walk.ts'
 
 /** Why a schema cannot be used; undefined when it can. */
-export type JudgeSchema = (schema: Readonly<Record<string, unknown>>) => string | undefined
+export type JudgeSchema = (schema: Readonly<Record<string, unknown>>) => SchemaFault | undefined
+
+/** Which of the two rules it breaks, and how. */
+export interface SchemaFault {
+  readonly rule: 'tool.schema-invalid' | 'tool.schema-large'
+  readonly why: string
+}
 
 type Item = Readonly<Record<string, unknown>>
 
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
+/** What clients know, by the rule and by custom. */
+const DIALECT =
+  /^https?:\/\/json-schema\.org\/(?:draft\/2020-12\/|draft\/2019-09\/|draft-0[67]\/|)schema#?$/
 /** Compiling takes time: of longer lists the rest is not compiled. */
 const MOST_SCHEMAS = 300
 
@@ -104,10 +113,14 @@ function checkOutput(
 }
 
 function checkSchema(schema: Item, place: string, judge: JudgeSchema, findings: Findings): void {
-  const outside = externalReference(schema)
+  const outside = externalReference(partsOf(schema))
   if (outside !== undefined) return findings.add('tool.schema-external', outside, place)
-  const refused = judge(schema)
-  if (refused !== undefined) findings.add('tool.schema-invalid', refused, place)
+  const { $schema: dialect } = schema
+  if (dialect !== undefined && !(typeof dialect === 'string' && DIALECT.test(dialect))) {
+    return findings.add('tool.schema-dialect', String(dialect), place)
+  }
+  const fault = judge(schema)
+  if (fault !== undefined) findings.add(fault.rule, fault.why, place)
 }
 
 function checkPrompts(prompts: readonly Item[], findings: Findings): void {

@@ -4,7 +4,6 @@
  *
  * @source MCP 2026-07-28, basic, versioning; 2025-11-25, transports, backwards compatibility.
  */
-import { objectOf } from '../upstream/facts.ts'
 import { sessionOf, type HttpEndpoint } from '../upstream/http-headers.ts'
 import { LEGACY_REVISIONS } from '../wire/rev-2025-11-25.ts'
 import {
@@ -36,7 +35,7 @@ export interface HttpSearch {
 export async function findOverHttp(search: HttpSearch): Promise<Discovery> {
   const { bare, wire, findings, clientInfo } = search
   const first = await openModern(bare, clientInfo, findings)
-  const refused = first.reply.status === 401 ? challengesOf(first.reply) : undefined
+  const refused = bare.challenges()
   const modern = wire === bare ? first : await openModern(wire, clientInfo, findings)
   const nobody = modern.reply.kind === 'nothing' && modern.reply.unreachable === true
   if (nobody || modern.reply.status === 401) {
@@ -120,25 +119,7 @@ async function endSession(wire: RawHttp, spoken: Spoken | undefined): Promise<vo
   await wire.visit('DELETE', { 'mcp-session-id': session, 'mcp-protocol-version': revision })
 }
 
-function challengesOf({ headers }: Reply): readonly string[] {
-  return [headers['www-authenticate'] ?? []].flat()
-}
-
 function saySilence(revisions: readonly RevisionTried[]): string {
   const said = revisions.map(({ revision, detail = '' }) => `${revision}: ${detail}`)
   return `it answers, but speaks no revision of MCP (${said.join('; ').slice(0, 600)})`
-}
-
-/** What it says of itself. */
-export function callsItself(spoken: Spoken, serverInfo: unknown) {
-  const { name, version, title } = objectOf(serverInfo)
-  const { instructions } = spoken.opened
-  const short = (key: string, value: unknown) =>
-    typeof value === 'string' ? { [key]: value.slice(0, 200) } : {}
-  return {
-    ...short('name', name),
-    ...short('version', version),
-    ...short('title', title),
-    ...(typeof instructions === 'string' ? { instructions: instructions.length } : {}),
-  }
 }

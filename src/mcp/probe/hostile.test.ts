@@ -131,6 +131,51 @@ test('a redirect to another origin is told and not followed; one within it is', 
   expect(brokenRules(moved)).toEqual([])
 })
 
+test.each([
+  { status: 401, why: 'behind a login' },
+  { status: 429, why: 'asked too often' },
+])('lists answered with $status are no faults: they are $why', async ({ status, why }) => {
+  const url = await serveSound({
+    era: 'modern',
+    change: (answer, { method }) =>
+      method.endsWith('/list') ? { status, headers: { 'www-authenticate': 'Bearer' } } : answer,
+  })
+  const report = await runProbe(url)
+  expect(report.reached).toBe(true)
+  expect(report.findings).toEqual([])
+  expect(report.skipped.join()).toContain(why)
+})
+
+test('capabilities without end are told by their names', async () => {
+  const experimental = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, index) => [`feature-${index}`, { on: true }]),
+  )
+  const capabilities = { tools: {}, prompts: {}, resources: {}, experimental }
+  const report = await runProbe(await serveSound({ era: 'modern', capabilities }))
+  expect(JSON.stringify(report.capabilities).length).toBeLessThan(1_000)
+  expect(Object.keys(report.capabilities)).toContain('experimental')
+})
+
+test('schemas that take long to judge end with their time, and the rest of the probe has its own', async () => {
+  const part = {
+    type: 'object',
+    properties: Object.fromEntries(
+      Array.from({ length: 400 }, (_, index) => [`p${index}`, { type: 'string', minLength: 1 }]),
+    ),
+  }
+  const tools = Array.from({ length: 500 }, (_, index) => ({
+    name: `tool_${index}`,
+    description: 'd',
+    inputSchema: part,
+  }))
+  const report = await within(
+    40_000,
+    runProbe(await serveSound({ era: 'modern', tools, pageSize: 500 })),
+  )
+  expect(report.reached).toBe(true)
+  expect(report.models.summary[0]?.takes).toBeGreaterThan(0)
+})
+
 test('nothing that acts is sent: the one tool that is called is nobody’s, and DELETE goes to no unknown server', async () => {
   const seen: string[] = []
   const url = await serveSound({

@@ -194,6 +194,12 @@ export const MODERN: Partial<Record<RuleId, Case>> = {
     server: tools(tool({ inputSchema: { type: 'banana' } })),
     also: ['tool.input-schema'],
   },
+  'tool.schema-dialect': {
+    server: tools(
+      tool({ inputSchema: { $schema: 'http://json-schema.org/draft-04/schema#', type: 'object' } }),
+    ),
+  },
+  'tool.schema-large': { server: tools(tool({ inputSchema: { type: 'object', title: 'huge' } })) },
   'tool.output-schema': { server: tools(tool({ outputSchema: 'a text' })) },
   'tool.schema-external': {
     server: tools(

@@ -10,6 +10,13 @@ export function judged(asking: Asking, findings: Findings): Asking {
     ...asking,
     async ask(method, params, more) {
       const reply = await asking.ask(method, params, more)
+      const { status } = reply
+      if (status === 401 || status === 429) {
+        const why = status === 401 ? 'behind a login' : 'asked too often'
+        findings.pause(
+          `${method} of ${asking.revision} and what came after: ${why} (HTTP ${status})`,
+        )
+      }
       judgeReply(reply, method, asking, findings)
       return reply
     },

@@ -144,11 +144,17 @@ test('property names, enums and defaults are data: nothing in them is taken for 
 })
 
 test('references within are not outside, by pointer or by id', () => {
-  expect(externalReference({ $id: 'https://x.example/s', $ref: '#/$defs/a' })).toBeUndefined()
-  expect(externalReference({ $defs: { a: { $id: 'a' } }, $ref: 'a' })).toBeUndefined()
-  expect(externalReference({ items: { $ref: 'b.json#/c' } })).toBe('b.json#/c')
-  expect(isRecursive({ $defs: { a: { properties: { next: { $ref: '#/$defs/a' } } } } })).toBe(true)
-  expect(isRecursive({ $defs: { a: {} }, properties: { b: { $ref: '#/$defs/a' } } })).toBe(false)
+  expect(
+    externalReference(partsOf({ $id: 'https://x.example/s', $ref: '#/$defs/a' })),
+  ).toBeUndefined()
+  expect(externalReference(partsOf({ $defs: { a: { $id: 'a' } }, $ref: 'a' }))).toBeUndefined()
+  expect(externalReference(partsOf({ items: { $ref: 'b.json#/c' } }))).toBe('b.json#/c')
+  expect(
+    isRecursive(partsOf({ $defs: { a: { properties: { next: { $ref: '#/$defs/a' } } } } })),
+  ).toBe(true)
+  expect(isRecursive(partsOf({ $defs: { a: {} }, properties: { b: { $ref: '#/$defs/a' } } }))).toBe(
+    false,
+  )
 })
 
 test('any JSON at all is judged without a fault of ours', () => {

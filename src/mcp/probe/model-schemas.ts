@@ -129,21 +129,35 @@ export const MODEL_APIS: readonly ModelApi[] = [
   },
 ]
 
+interface Root {
+  readonly root: unknown
+  /** A reference to something that it does not hold. */
+  readonly outside: string | undefined
+  readonly loops: boolean
+}
+
+/** Of a place more would be read by nobody. */
+const LONGEST_PLACE = 200
 /** Of one tool more would be read by nobody. */
 const MOST_REASONS = 20
 
 /** Judges one tool. @returns one verdict for each API that refuses it. */
 export function judgeForModels(name: string, inputSchema: unknown): readonly ModelVerdict[] {
   const parts = partsOf(inputSchema)
+  const schema = { root: inputSchema, outside: externalReference(parts), loops: isRecursive(parts) }
   return MODEL_APIS.flatMap(({ id, rules }) => {
-    const reasons = [...judgeRoot(name, inputSchema, rules), ...judgeParts(parts, rules)]
+    const reasons = [...judgeRoot(name, schema, rules), ...judgeParts(parts, rules)]
     return reasons.length === 0
       ? []
       : [{ api: id, tool: name, reasons: onceEach(reasons).slice(0, MOST_REASONS) }]
   })
 }
 
-function judgeRoot(name: string, schema: unknown, rules: ModelRules): ModelReason[] {
+function judgeRoot(
+  name: string,
+  { root: schema, outside, loops }: Root,
+  rules: ModelRules,
+): ModelReason[] {
   const reasons: ModelReason[] = []
   const refuse = (why: string, at = ''): void => void reasons.push({ at, why })
   if (!rules.name.test(name)) refuse(`the name does not match ${rules.name.source}`, 'name')
@@ -162,17 +176,18 @@ function judgeRoot(name: string, schema: unknown, rules: ModelRules): ModelReaso
       )
     }
   }
-  const outside = externalReference(schema)
   if (outside !== undefined)
     refuse(`$ref to ${outside.slice(0, 80)}: references outside are not followed`)
-  if (rules.noRecursion === true && isRecursive(schema))
-    refuse('recursive schemas are not supported')
+  if (rules.noRecursion === true && loops) refuse('recursive schemas are not supported')
   return reasons
 }
 
 function judgeParts(parts: readonly SchemaPart[], rules: ModelRules): ModelReason[] {
   const reasons = parts.flatMap((part) =>
-    judgePart(part, rules).map((why): ModelReason => ({ at: part.at, why })),
+    judgePart(part, rules).map((why): ModelReason => ({
+      at: part.at.slice(0, LONGEST_PLACE),
+      why,
+    })),
   )
   const deepest = Math.max(0, ...parts.map(({ depth }) => depth))
   if (rules.depth !== undefined && deepest > rules.depth) {

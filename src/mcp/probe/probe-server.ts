@@ -8,17 +8,16 @@ import type { Credentials } from '../upstream/credentials.ts'
 import type { HttpEndpoint } from '../upstream/http-headers.ts'
 import { wayOf, createPool } from '../upstream/http.ts'
 import type { ServerCommand } from '../upstream/supervise.ts'
-import { MODERN_META } from '../wire/rev-2026-07-28.ts'
 import { startBudget, type Budget } from './budget.ts'
 import { checkHeaders, checkMethods, checkOrigin, checkSession } from './check-http.ts'
 import { checkItems, type JudgeSchema } from './check-items.ts'
 import { checkModern, checkUnknown } from './check-odd.ts'
 import type { Discovery, Spoken } from './discovery.ts'
-import { callsItself, findOverHttp } from './find-http.ts'
+import { findOverHttp } from './find-http.ts'
 import { findOverStdio } from './find-stdio.ts'
 import { createFindings, type Findings } from './findings.ts'
 import { judged } from './judge-reply.ts'
-import { judgeForModels, MODEL_APIS } from './model-schemas.ts'
+import { makeReport, type Told } from './make-report.ts'
 import type { Asking, ClientInfo } from './raw.ts'
 import { readLists, type ReadList } from './read-lists.ts'
 import type { AuthFacts, ProbeReport } from './report.ts'
@@ -62,8 +61,8 @@ const DEFAULT_WHOLE_MS = 90_000
 const DEFAULT_REQUEST_MS = 8_000
 const DEFAULT_START_MS = 30_000
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024
-/** Tools whose schemas are held against model APIs. */
-const MOST_JUDGED = 500
+/** How long compiling all schemas may take, milliseconds. */
+const SCHEMAS_MS = 20_000
 
 /** Probes it. @param shown how it is named in the report. */
 export async function probeServer(
@@ -87,13 +86,10 @@ export async function probeServer(
   return target.transport === 'stdio' ? probeStdio(target, run) : probeHttp(target, run)
 }
 
-interface Run {
+interface Run extends Told {
   readonly deps: ProbeDeps
   readonly options: ProbeOptions
   readonly budget: Budget
-  readonly findings: Findings
-  readonly since: number
-  readonly shown: Shown
 }
 
 async function probeStdio(server: ServerCommand, run: Run): Promise<ProbeReport> {
@@ -112,7 +108,7 @@ async function probeStdio(server: ServerCommand, run: Run): Promise<ProbeReport>
   try {
     const lists = await lookAt(found, run)
     await found.close()
-    return report(found, lists, run)
+    return makeReport(found, lists, run)
   } finally {
     await found.close()
   }
@@ -152,7 +148,8 @@ async function probeHttp(
       const lists = await lookAt(found, run)
       await lookAtHttp(found, wire, run)
       const isThere = found.unreachable === undefined || found.refused !== undefined
-      return report(found, lists, run, isThere ? await learnAuth(found, run) : undefined)
+      const challenges = bare.challenges() ?? wire.challenges()
+      return makeReport(found, lists, run, isThere ? await learnAuth(challenges, run) : undefined)
     } finally {
       await found.close()
     }
@@ -178,7 +175,7 @@ async function lookAt(found: Discovery, run: Run): Promise<readonly ReadList[]> 
     const isSaid = Object.keys(spoken.opened).length > 0
     const read = await readLists(asking, isSaid ? capabilities : undefined, findings)
     // The same items in two revisions are judged once, in the newer.
-    if (lists.length === 0) checkItems(read, asking, deps.judgeSchema, findings)
+    if (lists.length === 0) checkItems(read, asking, inTime(run), findings)
     lists.push(...read)
     await checkUnknown(asking, capabilities, findings)
     if (isWired(spoken) && asking.era === 'modern') {
@@ -240,10 +237,28 @@ function judgeEras(
   }
 }
 
-async function learnAuth(found: Discovery, { deps, budget, findings }: Run): Promise<AuthFacts> {
-  const facts = await deps.learnAuth(found.refused, budget.signal)
+async function learnAuth(
+  challenges: readonly string[] | undefined,
+  { deps, budget, findings }: Run,
+): Promise<AuthFacts> {
+  const facts = await deps.learnAuth(challenges, budget.signal)
   for (const { rule, saw } of facts.faults) findings.add(rule, saw)
   return facts
+}
+
+/** The judge of schemas, for as long as there is time. */
+function inTime({ deps, budget, findings }: Run): JudgeSchema {
+  let left = SCHEMAS_MS
+  return (schema) => {
+    if (left <= 0 || budget.request() === 0) {
+      findings.skip('not all schemas were compiled: it took too long')
+      return undefined
+    }
+    const since = performance.now()
+    const fault = deps.judgeSchema(schema)
+    left -= performance.now() - since
+    return fault
+  }
 }
 
 function outOfTime({ budget, findings }: Run, { revision }: Asking): void {
@@ -252,55 +267,6 @@ function outOfTime({ budget, findings }: Run, { revision }: Asking): void {
       `the time was used up at ${revision}: what is told of it and of what came after is not whole`,
     )
   }
-}
-
-function report(
-  found: Discovery,
-  lists: readonly ReadList[],
-  { findings, shown, since }: Run,
-  auth?: AuthFacts,
-): ProbeReport {
-  const spoken = found.modern ?? found.legacy
-  const opened = spoken?.opened ?? {}
-  const info =
-    spoken?.asking.era === 'modern'
-      ? objectOf(opened['_meta'])[MODERN_META.serverInfo]
-      : opened['serverInfo']
-  const capabilities = objectOf(opened['capabilities'])
-  const wantsLogin = found.unreachable !== undefined && found.refused !== undefined
-  if (wantsLogin)
-    findings.skip(
-      'everything behind the login: comity probe --peer looks at it with what a peer has',
-    )
-  return {
-    target: shown,
-    reached: found.unreachable === undefined || wantsLogin,
-    ...(found.unreachable === undefined ? {} : { unreachable: found.unreachable }),
-    revisions: found.revisions,
-    callsItself: spoken === undefined ? {} : callsItself(spoken, info),
-    capabilities,
-    extensions: objectOf(capabilities['extensions']),
-    ...(auth === undefined ? {} : { auth }),
-    lists: lists.map(({ read }) => read),
-    models: judgeModels(lists),
-    findings: findings.all(),
-    more: findings.more(),
-    skipped: findings.skipped(),
-    tookMs: Math.round(performance.now() - since),
-  }
-}
-
-/** The tools of the newest revision, held against every model API. */
-function judgeModels(lists: readonly ReadList[]): ProbeReport['models'] {
-  const tools = lists.find(({ kind }) => kind === 'tools')?.items.slice(0, MOST_JUDGED) ?? []
-  const verdicts = tools.flatMap(({ name, inputSchema }) =>
-    judgeForModels(typeof name === 'string' ? name.slice(0, 200) : '', inputSchema),
-  )
-  const summary = MODEL_APIS.map(({ id, title, source }) => {
-    const refuses = verdicts.filter(({ api }) => api === id).length
-    return { api: id, title, source, takes: tools.length - refuses, refuses }
-  })
-  return { summary: tools.length === 0 ? [] : summary, verdicts }
 }
 
 function isWired(

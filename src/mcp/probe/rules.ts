@@ -182,7 +182,7 @@ export const RULES = {
   'resource.unknown': rule(
     'error',
     `${NEW}, server, resources, error handling`,
-    'a resource that does not exist is not refused',
+    'a resource that does not exist is not refused as it should be',
     'answer with error -32602 (-32002 in the session revisions), never with empty contents',
   ),
   'listen.refused': rule(
@@ -280,6 +280,18 @@ export const RULES = {
     `${NEW}, server, JSON Schema`,
     'a schema is not valid JSON Schema',
     'mend it; validate it against its own dialect (2020-12 where $schema is left out)',
+  ),
+  'tool.schema-dialect': rule(
+    'warning',
+    `${NEW}, server, JSON Schema`,
+    'a schema is in a dialect that clients need not know',
+    'write it in 2020-12, or leave $schema out, which means the same',
+  ),
+  'tool.schema-large': rule(
+    'warning',
+    `${NEW}, server, JSON Schema, limits`,
+    'a schema is larger, deeper or slower to compile than clients allow',
+    'make it smaller: clients leave the tool out, or check nothing',
   ),
   'tool.output-schema': rule(
     'error',

@@ -17,7 +17,12 @@ export function runProbe(
     {
       clientInfo: { name: 'comity-test', version: '0.0.0' },
       environment: process.env,
-      judgeSchema: ({ type }) => (type === 'banana' ? 'banana is no type' : undefined),
+      judgeSchema: ({ type, title }) =>
+        type === 'banana'
+          ? { rule: 'tool.schema-invalid', why: 'banana is no type' }
+          : title === 'huge'
+            ? { rule: 'tool.schema-large', why: 'huge' }
+            : undefined,
       learnAuth: () => Promise.resolve(NO_LOGIN),
     },
     new AbortController().signal,

@@ -13,6 +13,7 @@ export interface SchemaPart {
   readonly at: string
   /** Objects and arrays around it, as models count levels. */
   readonly depth: number
+  readonly steps: number
 }
 
 const ONE = new Set([
@@ -44,25 +45,27 @@ const DEEPER = new Set([
   'properties',
 ])
 const MOST_PARTS = 5_000
+/** Steps from the root: what lies deeper is not walked. */
+const MOST_STEPS = 256
 
 /** @returns all of them, the root first. @param most larger schemas are cut there. */
 export function partsOf(schema: unknown, most = MOST_PARTS): readonly SchemaPart[] {
   if (!isObject(schema)) return []
   const parts: SchemaPart[] = []
-  const open: SchemaPart[] = [{ schema, at: '', depth: 0 }]
+  const open: SchemaPart[] = [{ schema, at: '', depth: 0, steps: 0 }]
   for (let part = open.pop(); part !== undefined; part = open.pop()) {
     parts.push(part)
-    if (parts.length + open.length > most) continue
+    if (parts.length + open.length > most || part.steps >= MOST_STEPS) continue
     open.push(...below(part).toReversed())
   }
   return parts
 }
 
-function below({ schema, at, depth }: SchemaPart): SchemaPart[] {
+function below({ schema, at, depth, steps }: SchemaPart): SchemaPart[] {
   return Object.entries(schema).flatMap(([keyword, value]) => {
     const inner = DEEPER.has(keyword) ? depth + 1 : depth
     const part = (one: unknown, path: string): SchemaPart[] =>
-      isObject(one) ? [{ schema: one, at: `${at}/${path}`, depth: inner }] : []
+      isObject(one) ? [{ schema: one, at: `${at}/${path}`, depth: inner, steps: steps + 1 }] : []
     if (MANY.has(keyword) && Array.isArray(value)) {
       return value.slice(0, 500).flatMap((one, index) => part(one, `${keyword}/${index}`))
     }
@@ -73,8 +76,7 @@ function below({ schema, at, depth }: SchemaPart): SchemaPart[] {
 }
 
 /** A reference that the schema does not hold itself, if there is one. */
-export function externalReference(schema: unknown): string | undefined {
-  const parts = partsOf(schema)
+export function externalReference(parts: readonly SchemaPart[]): string | undefined {
   const ids = new Set(parts.map(({ schema: { $id } }) => $id))
   for (const { schema: part } of parts) {
     for (const key of ['$ref', '$dynamicRef']) {
@@ -88,8 +90,8 @@ export function externalReference(schema: unknown): string | undefined {
 }
 
 /** Whether a part of the schema refers to one that it lies in. */
-export function isRecursive(schema: unknown): boolean {
-  return partsOf(schema).some(({ schema: { $ref }, at }) => {
+export function isRecursive(parts: readonly SchemaPart[]): boolean {
+  return parts.some(({ schema: { $ref }, at }) => {
     if ($ref === '#') return true
     if (typeof $ref !== 'string' || !$ref.startsWith('#/')) return false
     const target = $ref.slice(1)

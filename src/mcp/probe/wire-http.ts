@@ -28,6 +28,8 @@ export interface RawHttp extends RawWire {
   readonly asks: ServerAsks
   /** Where the server is, after redirects. */
   url(): string
+  /** Of the first 401; undefined when there was none. */
+  challenges(): readonly string[] | undefined
 }
 
 export interface RawHttpOptions {
@@ -58,6 +60,7 @@ class HttpWire implements RawHttp {
   readonly #share = createReadShare(() => performance.now())
   #path: string
   #lastId = 0
+  #challenges: readonly string[] | undefined
   #gone: ((method: string, why: string) => void) | undefined
 
   constructor(options: RawHttpOptions) {
@@ -65,6 +68,10 @@ class HttpWire implements RawHttp {
     this.#options = options
     this.#configured = configuredHeaders(options.endpoint)
     this.#path = pathname + search
+  }
+
+  challenges(): readonly string[] | undefined {
+    return this.#challenges
   }
 
   url(): string {
@@ -77,6 +84,9 @@ class HttpWire implements RawHttp {
 
   async ask(request: RawRequest): Promise<Reply> {
     const reply = await this.#post(request)
+    if (reply.status === 401) {
+      this.#challenges ??= [reply.headers['www-authenticate'] ?? []].flat()
+    }
     if (reply.kind === 'nothing' && reply.unreachable === true) {
       this.#gone?.(request.method, reply.why)
       this.#gone = undefined
