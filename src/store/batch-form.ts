@@ -16,6 +16,7 @@ import type {
   SettleWords,
 } from './commands.ts'
 import { SALT_BYTES } from './payload-limits.ts'
+import type { SharedText } from './shared-texts.ts'
 
 /** A batch as it is sent. */
 export interface BatchForm {
@@ -26,6 +27,8 @@ export interface BatchForm {
   /** Payloads that are too large to be copied twice. */
   readonly large: readonly Uint8Array[]
   readonly others: readonly Exclude<Command, CallWords>[]
+  /** Texts whose marks are in the words of this batch or of later ones. */
+  readonly texts?: readonly SharedText[]
 }
 
 const OTHER = '-'

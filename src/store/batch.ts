@@ -59,15 +59,18 @@ function inTransaction<T>(
   work: () => T,
 ): { readonly done: T } | { readonly error: unknown; readonly committing: boolean } {
   const before = writer.head
+  writer.wholes.clear()
   let done: T | undefined
   let committing = false
   try {
     writer.runAt('BEGIN IMMEDIATE')
     writer.expectOwner()
+    writer.writeTexts()
     done = work()
     flushCallRows(writer)
     committing = true
     writer.runAt('COMMIT')
+    writer.keptTexts()
     return { done }
   } catch (error) {
     const reached = writer.head

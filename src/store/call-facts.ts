@@ -8,7 +8,7 @@ import { ranOf } from '../core/words/outcome.ts'
 import type { Decision } from '../core/words/policy.ts'
 import type { Principal } from '../core/words/principal.ts'
 import type { Route } from '../core/words/route.ts'
-import { boundedText, canonicalText, clip } from './canonical-text.ts'
+import { canonicalText, clip } from './canonical-text.ts'
 import { saltedSha256 } from './chain.ts'
 import type { Facts, FactsText, PayloadBytes } from './commands.ts'
 import { MAX_PAYLOAD } from './payload-limits.ts'
@@ -18,35 +18,51 @@ import { createSalts } from './salts.ts'
 const MAX_DIGESTED_HERE = 262_144
 const drawSalt = createSalts()
 
+/** Puts the mark of a shared text in its place. */
+export type Share = (text: string) => string
+
+const WRITE_OUT: Share = (text) => text
+
 /** The facts of an opening. */
-export function openingText({ call, decision, sideEffect, approvalId, task }: Opening): FactsText {
+export function openingText(
+  { call, decision, sideEffect, approvalId, task }: Opening,
+  share = WRITE_OUT,
+): FactsText {
   const approval = approvalId === undefined ? '' : `${said('approvalId', approvalId)},`
   const end = task === undefined ? '' : `,${said('taskId', task.id)}`
   return {
     head: `{${approval}`,
-    tail: tailOf(call, decision, `,"sideEffect":${sideEffect}${end}`),
+    tail: tailOf(call, decision, { share, afterRoute: `,"sideEffect":${sideEffect}${end}` }),
   }
 }
 
 /** What is known of a call before it is decided upon. */
-export function callText(call: OutboundCall, decision: Decision | undefined): FactsText {
-  return { head: '{', tail: tailOf(call, decision, '') }
+export function callText(
+  call: OutboundCall,
+  decision: Decision | undefined,
+  share = WRITE_OUT,
+): FactsText {
+  return { head: '{', tail: tailOf(call, decision, { share, afterRoute: '' }) }
 }
 
 /** Keys in the order of canonical text; what is the same for many calls is remembered as text. */
-function tailOf(call: OutboundCall, decision: Decision | undefined, afterRoute: string): string {
+function tailOf(
+  call: OutboundCall,
+  decision: Decision | undefined,
+  { share, afterRoute }: { readonly share: Share; readonly afterRoute: string },
+): string {
   const { contextId, continuation, insist, modelCallId, requestId } = call
   const traceparent = call.trace['traceparent']
   let text = ''
   if (contextId !== undefined) text += `${said('contextId', contextId)},`
   if (continuation?.callId !== undefined) text += `${said('continues', continuation.callId)},`
-  if (decision !== undefined) text += `"decision":${decisionText(decision)},`
+  if (decision !== undefined) text += `"decision":${share(decisionText(decision))},`
   text += `"door":${doorText(call.door)},`
   if (insist !== undefined) text += `${said('insist', insist)},`
   if (modelCallId !== undefined) text += `${said('modelCallId', modelCallId)},`
-  text += `"openedAt":"${timeText(call.openedAt)}","operation":"${call.operation}","principal":${principalText(call.principal)},`
+  text += `"openedAt":"${timeText(call.openedAt)}","operation":"${call.operation}","principal":${share(principalText(call.principal))},`
   if (requestId !== undefined) text += `${said('requestId', requestId)},`
-  text += `"route":${routeText(call.route)}${afterRoute}`
+  text += `"route":${share(routeText(call.route))}${afterRoute}`
   return traceparent === undefined ? `${text}}` : `${text},${said('traceparent', traceparent)}}`
 }
 
@@ -79,10 +95,8 @@ const doorText = rememberNewest((door: string) => JSON.stringify(clip(door, 200)
 const timeText = rememberNewest((at: number) => new Date(at).toISOString())
 
 /** The facts of what was in force on the wire; what both sides declared is the same object for a whole session, mostly. */
-export function wireText({ ours, revision, theirs, wireId }: WireFacts): string {
-  return boundedText(
-    `{"ours":${declaredText(ours)},"revision":${JSON.stringify(revision)},"theirs":${declaredText(theirs)},"wireId":${JSON.stringify(wireId)}}`,
-  )
+export function wireText({ ours, revision, theirs, wireId }: WireFacts, share = WRITE_OUT): string {
+  return `{"ours":${share(declaredText(ours))},"revision":${JSON.stringify(revision)},"theirs":${share(declaredText(theirs))},"wireId":${JSON.stringify(wireId)}}`
 }
 
 const declaredText = rememberFew((declared: unknown) => canonicalText(declared))

@@ -12,6 +12,7 @@ import { type Outcome, ranOf } from '../core/words/outcome.ts'
 import { argumentsPayload, openingText, outcomeText, resultPayload } from './call-facts.ts'
 import type { NoteWords, OpenWords, SettleWords } from './commands.ts'
 import { type Committer, type Queued, weighPayload } from './commit.ts'
+import type { SharedTexts } from './shared-texts.ts'
 
 /** The same object that is queued: it is read when its batch is sent. */
 interface Unsent {
@@ -39,7 +40,7 @@ export class CallsUnsent {
 
   /** The opening of a read. */
   open(opening: Opening): void {
-    const opened = openedOf(opening, this.#committer.now())
+    const opened = openedOf(opening, this.#committer.now(), this.#committer.texts)
     this.#begin(opening.call.callId, opened, [], null)
   }
 
@@ -93,7 +94,7 @@ function mayJoin({ opened }: Unsent, { state, neverRan }: SettleWords): boolean 
 }
 
 /** The words of an opening. */
-export function openedOf(opening: Opening, now: number): OpenWords {
+export function openedOf(opening: Opening, now: number, texts?: SharedTexts): OpenWords {
   const { call, sideEffect, actKey } = opening
   return {
     now,
@@ -101,7 +102,7 @@ export function openedOf(opening: Opening, now: number): OpenWords {
     sideEffect,
     actKey,
     principal: call.principal.id,
-    facts: openingText(opening),
+    facts: openingText(opening, texts?.share),
     payload: argumentsPayload(call),
   }
 }

@@ -5,7 +5,7 @@
  */
 
 /** Longest facts of one entry, in characters of their canonical text. */
-const MAX_FACTS = 16_384
+export const MAX_FACTS = 16_384
 const MAX_DEPTH = 32
 
 /** Canonical JSON. What JSON cannot say (undefined, functions) is left out, as JSON.stringify does. */

@@ -22,12 +22,19 @@ export function chainStart(storeId: string): string {
 /** The hash of an entry after `previous`. */
 export function linkHash(previous: string, link: Link): string {
   const { seq, at, kind, callId, taskId, facts } = link
-  const call = callId === null ? '' : `"callId":${JSON.stringify(callId)},`
-  const task = taskId === null ? '' : `,"taskId":${JSON.stringify(taskId)}`
+  const call = callId === null ? '' : `"callId":${quote(callId)},`
+  const task = taskId === null ? '' : `,"taskId":${quote(taskId)}`
   return hash(
     'sha256',
-    `${previous}\n{"at":${JSON.stringify(at)},${call}"facts":${facts},"kind":${JSON.stringify(kind)},"seq":${seq}${task}}`,
+    `${previous}\n{"at":${quote(at)},${call}"facts":${facts},"kind":${quote(kind)},"seq":${seq}${task}}`,
   )
+}
+
+const PLAIN = /^[\w.:-]*$/
+
+/** As JSON. Ids, kinds and times have nothing to escape. */
+function quote(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
 /** Hex SHA-256. */

@@ -7,11 +7,12 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 import { ComityError } from '../core/words/errors.ts'
-import { type Link, linkHash } from './chain.ts'
+import { linkHash } from './chain.ts'
 import { judgeCheckpoint } from './checkpoint-check.ts'
 import { checkpointFileOf, readNewest } from './checkpoint-file.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
 import type { ChainHead } from './commands.ts'
+import { ENTRY_COLUMNS, type EntryRow, unfoldRow } from './entry-row.ts'
 import { headFileOf, readHead } from './head-file.ts'
 import { type ChainFault, hashAt, loadHead } from './load-head.ts'
 import { judgeSchema, pragmaNumber } from './migrations/migrate.ts'
@@ -95,7 +96,7 @@ export function checkHead(
     : { seq: acknowledged.seq, reason: 'is not the entry that was acknowledged' }
 }
 
-/** Recomputes at most `limit` links after `after`. @returns how far it got, and the first fault. */
+/** Recomputes the links of at most `limit` rows after the entry `after`. @returns how far it got, and the first fault. */
 export function checkLinks(
   db: DatabaseSync,
   after: number,
@@ -105,17 +106,21 @@ export function checkLinks(
   if (previous === undefined) return { reached: after, fault: { seq: after, reason: 'missing' } }
   let seq = after
   const rows = db.prepare(
-    `SELECT seq, at, kind, call_id AS callId, task_id AS taskId, facts, hash FROM entries
-     WHERE seq > :after ORDER BY seq LIMIT :limit`,
+    `SELECT ${ENTRY_COLUMNS} FROM entries WHERE seq > :after ORDER BY seq LIMIT :limit`,
   )
-  for (const row of rows.iterate({ after, limit })) {
-    const link = row as unknown as Link & { readonly hash: string }
-    seq += 1
-    if (link.seq !== seq) return { reached: seq, fault: { seq, reason: 'missing' } }
-    if (linkHash(previous, link) !== link.hash) {
+  for (const some of rows.iterate({ after, limit })) {
+    const row = some as unknown as EntryRow
+    for (const link of unfoldRow(db, row)) {
+      // Of a row that begins before.
+      if (link.seq <= after) continue
+      seq += 1
+      if (link.seq !== seq) return { reached: seq, fault: { seq, reason: 'missing' } }
+      previous = linkHash(previous, link)
+    }
+    // Of several in one row only the last has its hash beside it, so the row is what is known not to fit.
+    if (previous !== row.hash) {
       return { reached: seq, fault: { seq, reason: 'does not fit its hash and the one before it' } }
     }
-    previous = link.hash
   }
   return { reached: seq }
 }

@@ -16,6 +16,7 @@ import type { Checkpoint } from './checkpoint.ts'
 import { encodeCheckpoint, isSigned, parseCheckpoint } from './checkpoint.ts'
 import { loadCheckpointKey, makeCheckpointKey } from './checkpoint-key.ts'
 import { openReader, openStore } from './open-sqlite.ts'
+import { expandText, textsOf } from './shared-texts.ts'
 import type { Verification } from './store.ts'
 import { completed, createFolder, createOpening, createTestClock } from './testing/make.ts'
 
@@ -106,7 +107,8 @@ function rewrite(from: number, edit: (facts: string) => string): void {
       )
       .all(from)
     for (const row of rows) {
-      const link = { ...(row as unknown as Link), facts: edit(String(row['facts'])) }
+      const facts = edit(expandText(String(row['facts']), textsOf(db)))
+      const link = { ...(row as unknown as Link), facts }
       previous = linkHash(previous, link)
       db.prepare('UPDATE entries SET facts = ?, hash = ? WHERE seq = ?').run(
         link.facts,

@@ -73,6 +73,7 @@ function serve(port: NonNullable<typeof parentPort>, start: WorkerStart): void {
     }
     writer.touched.clear()
     const before = writer.head
+    if (message.batch.texts !== undefined) writer.define(message.batch.texts)
     const applied = commitBatch(writer, () => reader.read(message.batch))
     const written = applied.written && writer.head.seq !== before.seq
     if (written) headFile.write(writer.head)

@@ -21,6 +21,7 @@ import {
   type PayloadBytes,
   plainAnswer,
 } from './commands.ts'
+import { SharedTexts } from './shared-texts.ts'
 
 /** How long a write that nobody waits for may lie. */
 const LAZY_MS = 40
@@ -74,6 +75,8 @@ export interface CommitOptions {
 }
 
 export class Committer {
+  /** What entries share. */
+  readonly texts = new SharedTexts()
   readonly #worker: Worker
   readonly #options: CommitOptions
   readonly #writer = new BatchWriter()
@@ -272,7 +275,9 @@ export class Committer {
     this.#crowd = flying.filter(isAwaited).length
     this.#waiting -= this.#crowd
     this.#worker.ref()
-    const batch = this.#writer.write(flying.map((queued) => queued.command))
+    const form = this.#writer.write(flying.map((queued) => queued.command))
+    const texts = this.texts.take()
+    const batch = texts.length === 0 ? form : { ...form, texts }
     this.#worker.postMessage({ do: 'commit', batch } satisfies ToWorker)
   }
 

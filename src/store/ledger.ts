@@ -9,7 +9,7 @@ import type { Ledger, LedgerEvent, Opened, Opening } from '../core/ports/ledger.
 import type { WireFacts } from '../core/ports/upstream.ts'
 import { ComityError, type ComityErrorCode } from '../core/words/errors.ts'
 import { parseCallRow, readRecorded, SELECT_CALL_BY_KEY } from './apply/call-row.ts'
-import { argumentsPayload, callText, outcomeText, wireText } from './call-facts.ts'
+import { argumentsPayload, callText, outcomeText, type Share, wireText } from './call-facts.ts'
 import { CallsUnsent, openedOf, settledOf } from './calls-unsent.ts'
 import { boundedText, factsText } from './canonical-text.ts'
 import { type Intent, OPENED, type OpenTerms } from './commands.ts'
@@ -22,6 +22,7 @@ const UNWRITABLE: readonly ComityErrorCode[] = ['store_unwritable', 'store_corru
 /** The ledger. `settle` with a task rejects with `conflict` when the task has moved since it was loaded. */
 export function createLedger(committer: Committer, reader: DatabaseSync): Ledger {
   const words = new CallsUnsent(committer)
+  const { share } = committer.texts
   return {
     recorded: async ({ key, digest }) => {
       const find = reader.prepare(SELECT_CALL_BY_KEY)
@@ -52,16 +53,21 @@ export function createLedger(committer: Committer, reader: DatabaseSync): Ledger
         callId: call.callId,
         openedAt: call.openedAt,
         principal: call.principal.id,
-        facts: callText(call, decision),
+        facts: callText(call, decision, share),
         outcome: boundedText(head + tail),
         payload: argumentsPayload(call),
       })
     },
-    note: (callId, event) => words.note(callId, event.kind, noteText(event)),
+    note: (callId, event) => words.note(callId, event.kind, noteText(event, share)),
     // Not kept when it cannot be written: what it announces will then not be done.
     record: async (callId, event) => {
       words.end(callId)
-      await committer.submit({ do: 'note', callId, kind: event.kind, facts: noteText(event) })
+      await committer.submit({
+        do: 'note',
+        callId,
+        kind: event.kind,
+        facts: noteText(event, share),
+      })
     },
     callerGone: (callId) => {
       words.end(callId)
@@ -99,7 +105,7 @@ function open(
     return OPENED
   }
   const { callId } = call
-  const opened = openedOf(opening, committer.now())
+  const opened = openedOf(opening, committer.now(), committer.texts)
   const command: Intent =
     isPlain && call.insist === undefined
       ? { do: 'call', callId, opened, notes: [], settled: null }
@@ -123,8 +129,8 @@ function sayUnwritable(error: unknown): Opened {
   return { kind: 'unwritable', detail: error.message }
 }
 
-function noteText({ facts }: LedgerEvent): string {
-  return isOfWire(facts) ? wireText(facts) : factsText(facts)
+function noteText({ facts }: LedgerEvent, share: Share): string {
+  return isOfWire(facts) ? wireText(facts, share) : factsText(facts)
 }
 
 function isOfWire(facts: LedgerEvent['facts']): facts is WireFacts {

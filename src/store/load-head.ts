@@ -1,8 +1,9 @@
 /** Reads where the chain is: its end, one of its hashes, its beginning. */
 import type { DatabaseSync } from 'node:sqlite'
 
-import { chainStart } from './chain.ts'
+import { chainStart, linkHash } from './chain.ts'
 import type { ChainHead } from './commands.ts'
+import { ENTRY_COLUMNS, type EntryRow, unfoldRow } from './entry-row.ts'
 
 /** The first entry that is wrong, and why. */
 export type ChainFault = { readonly seq: number; readonly reason: string }
@@ -17,8 +18,22 @@ export function loadHead(db: DatabaseSync): ChainHead {
 /** @returns undefined when there is no such entry. */
 export function hashAt(db: DatabaseSync, seq: number): string | undefined {
   if (seq === 0) return loadStart(db)
-  const row = db.prepare('SELECT hash FROM entries WHERE seq = :seq').get({ seq })
-  return row === undefined ? undefined : String(row['hash'])
+  const row = db
+    .prepare(`SELECT ${ENTRY_COLUMNS} FROM entries WHERE seq >= :seq ORDER BY seq LIMIT 1`)
+    .get({ seq }) as EntryRow | undefined
+  return row?.seq === seq ? row.hash : row && hashInside(db, row, seq)
+}
+
+/** Of an entry that is not the last of its row. */
+function hashInside(db: DatabaseSync, row: EntryRow, seq: number): string | undefined {
+  const links = unfoldRow(db, row)
+  const first = links[0]?.seq ?? row.seq
+  let hash = first > seq ? undefined : hashAt(db, first - 1)
+  for (const link of links) {
+    if (hash === undefined || link.seq > seq) return hash
+    hash = linkHash(hash, link)
+  }
+  return undefined
 }
 
 function loadStart(db: DatabaseSync): string {

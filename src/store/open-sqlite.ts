@@ -96,6 +96,7 @@ async function openLocked(options: StoreOptions, lock: StoreLock): Promise<Store
   try {
     const recovered = Number(await committer.submit({ do: 'recover' }))
     reader = openReadOnly(options.file)
+    committer.texts.load(reader)
     return assemble(options, { committer, reader, events, lock, recovered, onFault })
   } catch (error) {
     reader?.close()

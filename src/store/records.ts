@@ -5,21 +5,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Entry, EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { type CallRow, parseCallRow, SELECT_CALL } from './apply/call-row.ts'
-import { saltedSha256 } from './chain.ts'
+import { loadWhole } from './apply/whole-call.ts'
+import { type Link, linkHash } from './chain.ts'
 import { checkHead, checkLinks } from './check-store.ts'
 import { checkCheckpoints } from './checkpoint-check.ts'
 import { readCheckpoints } from './checkpoint-file.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
+import { ENTRY_COLUMNS, type EntryRow, unfoldRow, WHOLE } from './entry-row.ts'
 import { readHead } from './head-file.ts'
-import { loadHead } from './load-head.ts'
-import type { EntryQuery, Records, StoredCall, StoredPayload, Verification } from './store.ts'
+import { hashAt, loadHead } from './load-head.ts'
+import { loadPayload, loadPayloadOf, parseFacts } from './payloads.ts'
+import type { EntryQuery, Records, StoredCall, Verification } from './store.ts'
 
 const MAX_ENTRIES = 10_000
 const MAX_ENTRIES_OF_CALL = 1000
 /** Links recomputed before other work gets its turn. */
 const VERIFY_SLICE = 1000
-
-const ENTRY_COLUMNS = `seq, at, kind, call_id AS callId, task_id AS taskId, facts, hash`
 
 /** The records of a store's file. */
 export function createRecords(db: DatabaseSync, file: string): Records {
@@ -41,44 +42,57 @@ function loadEntries(db: DatabaseSync, query: EntryQuery): readonly Entry[] {
   }
   where('call_id = :callId', 'callId', query.callId)
   where('task_id = :taskId', 'taskId', query.taskId)
-  where('kind = :kind', 'kind', query.kind)
+  where(`kind IN (:kind, '${WHOLE}')`, 'kind', query.kind)
   where('seq > :after', 'after', query.after)
   const limit = Math.min(Math.max(query.limit ?? 100, 1), MAX_ENTRIES)
-  const order = query.after === undefined ? 'DESC' : 'ASC'
-  const rows = db
-    .prepare(
-      `SELECT ${ENTRY_COLUMNS} FROM entries ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
-       ORDER BY seq ${order} LIMIT ${limit}`,
+  const { after } = query
+  const order = after === undefined ? 'DESC' : 'ASC'
+  const rows = db.prepare(
+    `SELECT ${ENTRY_COLUMNS} FROM entries ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
+     ORDER BY seq ${order}`,
+  )
+  const found: Entry[] = []
+  for (const row of rows.iterate(wanted)) {
+    const entries = entriesOf(db, row as unknown as EntryRow).filter(
+      ({ seq, kind }) => seq > (after ?? 0) && (query.kind ?? kind) === kind,
     )
-    .all(wanted)
-    .map(parseEntry)
-  return order === 'DESC' ? rows.toReversed() : rows
-}
-
-function parseEntry(row: Record<string, unknown>): Entry {
-  return {
-    seq: Number(row['seq']),
-    at: String(row['at']),
-    kind: String(row['kind']) as EntryKind,
-    ...(row['callId'] === null ? {} : { callId: String(row['callId']) }),
-    ...(row['taskId'] === null ? {} : { taskId: String(row['taskId']) }),
-    facts: parseFacts(String(row['facts'])),
-    hash: String(row['hash']),
+    found.push(...(after === undefined ? entries.toReversed() : entries))
+    if (found.length >= limit) break
   }
+  found.length = Math.min(found.length, limit)
+  return after === undefined ? found.toReversed() : found
 }
 
-function parseFacts(text: string): Record<string, unknown> {
-  return JSON.parse(text) as Record<string, unknown>
+/** The entries of a row; of several in one, those before the last have the hashes that follow from the row before. */
+function entriesOf(db: DatabaseSync, row: EntryRow): readonly Entry[] {
+  const links = unfoldRow(db, row)
+  let hash = links.length > 1 ? (hashAt(db, (links[0]?.seq ?? row.seq) - 1) ?? '') : ''
+  return links.map((link) => {
+    hash = link.seq === row.seq ? row.hash : linkHash(hash, link)
+    return entryOf(link, hash)
+  })
+}
+
+function entryOf({ seq, at, kind, callId, taskId, facts }: Link, hash: string): Entry {
+  return {
+    seq,
+    at,
+    kind: kind as EntryKind,
+    ...(callId === null ? {} : { callId }),
+    ...(taskId === null ? {} : { taskId }),
+    facts: parseFacts(facts),
+    hash,
+  }
 }
 
 function loadCall(db: DatabaseSync, callId: string): StoredCall | undefined {
   const row = db.prepare(SELECT_CALL).get({ callId })
-  if (row === undefined) return undefined
-  const call: CallRow = parseCallRow(row)
+  const call = row === undefined ? loadWhole(db, callId) : parseCallRow(row)
+  if (call === undefined) return undefined
   const facts = loadOpening(db, call)
   const outcome = call.outcome === null ? undefined : parseFacts(call.outcome)
-  const args = payloadOf(db, callId, facts['arguments'])
-  const result = payloadOf(db, callId, outcome?.['result'])
+  const args = loadPayloadOf(db, callId, 'arguments', facts['arguments'])
+  const result = loadPayloadOf(db, callId, 'result', outcome?.['result'])
   return {
     callId: call.callId,
     state: call.state,
@@ -97,56 +111,22 @@ function loadCall(db: DatabaseSync, callId: string): StoredCall | undefined {
 
 /** What the call is stands in the chain, once. */
 function loadOpening(db: DatabaseSync, call: CallRow): Readonly<Record<string, unknown>> {
-  const entry = db.prepare('SELECT kind, facts FROM entries WHERE seq = :seq').get({
-    seq: call.openedSeq,
-  })
+  const row = db
+    .prepare(`SELECT ${ENTRY_COLUMNS} FROM entries WHERE seq >= :seq ORDER BY seq LIMIT 1`)
+    .get({ seq: call.openedSeq }) as EntryRow | undefined
+  const links = row === undefined ? [] : unfoldRow(db, row)
+  const entry = links.find(({ seq }) => seq === call.openedSeq)
   if (entry === undefined) {
     throw new ComityError(
       'store_corrupt',
       `entry ${call.openedSeq}, which opened call ${call.callId}, is missing: restore the store from a copy`,
     )
   }
-  const facts = parseFacts(String(entry['facts']))
-  const inside = entry['kind'] === 'refused' ? facts['call'] : facts
+  const facts = parseFacts(entry.facts)
+  const inside = entry.kind === 'refused' ? facts['call'] : facts
   return typeof inside === 'object' && inside !== null
     ? (inside as Readonly<Record<string, unknown>>)
     : {}
-}
-
-const PAYLOAD = 'SELECT digest, call_id, kind, size, salt, bytes FROM payloads'
-
-function payloadOf(db: DatabaseSync, callId: string, said: unknown): StoredPayload | undefined {
-  if (typeof said !== 'object' || said === null || !('digest' in said)) return undefined
-  const row = db
-    .prepare(`${PAYLOAD} WHERE call_id = :callId AND digest = :digest`)
-    .get({ callId, digest: String(said.digest) })
-  return row === undefined ? undefined : parsePayload(row)
-}
-
-// Without an index: random digests would cost every commit two more pages, and this is a person's question.
-function loadPayload(db: DatabaseSync, digest: string): StoredPayload | undefined {
-  const row = db.prepare(`${PAYLOAD} WHERE digest = :digest`).get({ digest })
-  return row === undefined ? undefined : parsePayload(row)
-}
-
-function parsePayload(row: Record<string, unknown>): StoredPayload {
-  const digest = String(row['digest'])
-  const salt = row['salt'] as Uint8Array
-  const bytes = row['bytes'] as Uint8Array | null
-  if (bytes !== null && saltedSha256(salt, bytes) !== digest) {
-    throw new ComityError(
-      'store_corrupt',
-      `the payload ${digest} does not fit its digest: it was damaged or changed from outside`,
-    )
-  }
-  return {
-    digest,
-    callId: String(row['call_id']),
-    kind: String(row['kind']),
-    size: Number(row['size']),
-    salt,
-    ...(bytes === null ? {} : { bytes }),
-  }
 }
 
 function checkEnd(db: DatabaseSync, file: string): ReturnType<typeof checkHead> {

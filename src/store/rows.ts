@@ -63,12 +63,12 @@ class RowBuffer {
 /** What waits for the three tables. */
 export class Rows {
   readonly entries: RowBuffer
-  readonly payloads: RowBuffer
+  readonly contents: RowBuffer
   readonly calls: RowBuffer
 
   constructor(db: DatabaseSync) {
     this.entries = new RowBuffer(db, 'entries (seq, at, kind, call_id, task_id, facts, hash)', 7)
-    this.payloads = new RowBuffer(db, 'payloads (digest, call_id, kind, size, salt, bytes)', 6)
+    this.contents = new RowBuffer(db, 'contents (seq, salted)', 2)
     this.calls = new RowBuffer(
       db,
       `calls (call_id, opened_seq, opened_at, state, side_effect, act_key, principal, task_id, outcome,
@@ -79,14 +79,14 @@ export class Rows {
 
   flush(): void {
     this.entries.flush()
-    this.payloads.flush()
+    this.contents.flush()
     this.calls.flush()
   }
 
   /** Forgets what waits: it is rolled back with the rest. */
   clear(): void {
     this.entries.clear()
-    this.payloads.clear()
+    this.contents.clear()
     this.calls.clear()
   }
 }

@@ -123,7 +123,9 @@ describe('T51: the chain shows', () => {
 
   test('deleted payloads leave the chain sound; an exchanged one is found', async () => {
     change(
-      `UPDATE payloads SET bytes = x'7b7d' WHERE call_id = 'c1'; DELETE FROM payloads WHERE call_id = 'c2'`,
+      `UPDATE contents SET salted = CAST(substr(salted, 1, 16) || x'7b7d' AS BLOB)
+       WHERE seq = (SELECT opened_seq FROM calls WHERE call_id = 'c1');
+       DELETE FROM contents WHERE seq IN (SELECT seq FROM entries WHERE call_id = 'c2')`,
     )
     expect(await verify()).toMatchObject({ sound: true })
     const reader = openReader(folder.file, clock)

@@ -9,12 +9,18 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { EntryKind } from '../core/words/entry.ts'
 import { ComityError } from '../core/words/errors.ts'
 import { HeldCalls } from './apply/held-calls.ts'
-import { boundedText, factsText } from './canonical-text.ts'
+import { boundedText, factsText, MAX_FACTS } from './canonical-text.ts'
 import { linkHash, sha256 } from './chain.ts'
 import type { ChainHead, Facts, FactsText, Payload, PayloadBytes } from './commands.ts'
+import { type Folded, foldEntries, WHOLE } from './entry-row.ts'
 import { loadHead } from './load-head.ts'
 import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
 import { Rows } from './rows.ts'
+import { expandText, MAX_SHARED_LENGTH, type SharedText, textsOf } from './shared-texts.ts'
+
+/** Facts of one entry have at most four marks. */
+const CERTAINLY_BOUNDED = MAX_FACTS - 4 * MAX_SHARED_LENGTH
+const MAX_SALTED = MAX_PAYLOAD + SALT_BYTES
 
 export type Row = Record<string, unknown>
 export type Parameters = Record<string, SQLInputValue>
@@ -23,7 +29,7 @@ export interface NewEntry {
   readonly kind: EntryKind
   readonly callId?: string | null
   readonly taskId?: string | null
-  /** An object, or the canonical text of one. */
+  /** An object, or the canonical text of one, with marks for shared texts. */
   readonly facts: Facts | string
 }
 
@@ -35,6 +41,8 @@ export class Writer {
   readonly calls = new HeldCalls()
   /** Rows that wait for a statement; in the tables only after `rows.flush`. */
   readonly rows: Rows
+  /** Calls of this batch that stand whole in the chain. */
+  readonly wholes = new Set<string>()
   /** Tasks whose rows changed in this batch. */
   readonly touched = new Set<string>()
   #head: ChainHead
@@ -44,16 +52,26 @@ export class Writer {
   readonly #salts = Buffer.alloc(SALT_BYTES * 256)
   #saltsUsed = this.#salts.byteLength
   readonly #statements = new Map<string, StatementSync>()
+  readonly #find: (id: number) => string | undefined
+  /** Shared texts that are in no table yet. */
+  readonly #defined = new Map<number, string>()
 
   constructor(db: DatabaseSync, run: string) {
     this.db = db
     this.#run = run
     this.rows = new Rows(db)
     this.#head = loadHead(db)
+    const find = textsOf(db)
+    this.#find = (id) => this.#defined.get(id) ?? find(id)
   }
 
   get head(): ChainHead {
     return this.#head
+  }
+
+  /** The number of the entry that is appended next. */
+  get next(): number {
+    return this.#head.seq + 1
   }
 
   /** Goes back to a head read before: what came after it was rolled back. */
@@ -89,40 +107,87 @@ export class Writer {
     this.#prepare(sql).run(...values)
   }
 
+  /** Texts that facts name by their marks from here on. They are written with the batch, or the next that is. */
+  define(texts: readonly SharedText[]): void {
+    for (const [id, text] of texts) this.#defined.set(id, text)
+  }
+
+  /** Writes the texts that the table has not. */
+  writeTexts(): void {
+    for (const [id, text] of this.#defined)
+      this.runAt('INSERT OR IGNORE INTO texts (id, text) VALUES (?, ?)', id, text)
+  }
+
+  /** What `writeTexts` wrote is on disk. */
+  keptTexts(): void {
+    this.#defined.clear()
+  }
+
   /** Appends one entry to the chain. @returns its seq. */
   append(entry: NewEntry): number {
     const { kind, callId = null, taskId = null } = entry
-    const facts = typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts)
+    const kept = typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts)
+    const facts = this.#expand(kept)
     const seq = this.#head.seq + 1
-    const at = this.#time()
+    const at = this.#timeOf(this.now)
     const hash = linkHash(this.#head.hash, { seq, at, kind, callId, taskId, facts })
-    this.rows.entries.add([seq, at, kind, callId, taskId, facts, hash])
+    this.rows.entries.add([seq, at, kind, callId, taskId, kept, hash])
     this.#head = { seq, hash }
     return seq
   }
 
-  /** Keeps a payload under its salted digest. @returns the digest. */
-  keep(callId: string, kind: string, payload: Payload): string {
+  /**
+   * Appends the entries of one call in one row, each with its own time.
+   *
+   * @throws ComityError `internal` when the id was given out before in this batch. Nothing asks the table: it would cost as
+   * much as the row, and ids are drawn from 80 random bits.
+   */
+  appendWhole(callId: string, entries: readonly Folded[]): void {
+    if (this.wholes.has(callId)) throw givenOutBefore(callId)
+    this.wholes.add(callId)
+    let { seq, hash } = this.#head
+    let at = ''
+    for (const { kind, now, facts } of entries) {
+      seq += 1
+      at = this.#timeOf(now)
+      const link = { seq, at, kind, callId, taskId: null, facts: this.#expand(facts) }
+      hash = linkHash(hash, link)
+    }
+    this.rows.entries.add([seq, at, WHOLE, callId, null, foldEntries(entries), hash])
+    this.#head = { seq, hash }
+  }
+
+  /**
+   * Keeps a payload under its salted digest, as that of the entry `seq`, which is about to be appended.
+   *
+   * @returns the digest.
+   */
+  keep(seq: number, payload: Payload): string {
     if ('digest' in payload) {
-      const { digest, salt, size } = payload
-      this.rows.payloads.add([digest, callId, kind, size, Buffer.from(salt, 'latin1'), null])
-      return digest
+      this.rows.contents.add([seq, Buffer.from(payload.salt, 'latin1')])
+      return payload.digest
     }
     const room = 'room' in payload ? payload.room : roomOf(payload)
     this.#salt(room)
-    const digest = sha256(room)
-    const size = room.byteLength - SALT_BYTES
-    const kept = size <= MAX_PAYLOAD ? room.subarray(SALT_BYTES) : null
-    this.rows.payloads.add([digest, callId, kind, size, room.subarray(0, SALT_BYTES), kept])
-    return digest
+    const kept = room.byteLength <= MAX_SALTED ? room : room.subarray(0, SALT_BYTES)
+    this.rows.contents.add([seq, kept])
+    return sha256(room)
   }
 
-  /** Text of facts as it is stored, with the digest of a payload under its kind. */
-  withPayload(callId: string, { head, tail }: FactsText, payload: PayloadBytes | null): string {
-    if (payload === null) return boundedText(head + tail)
-    const digest = this.keep(callId, payload.kind, payload)
+  /** Text of facts of the entry `seq` as it is stored, with the digest of its payload under its kind. */
+  withPayload(seq: number, { head, tail }: FactsText, payload: PayloadBytes | null): string {
+    if (payload === null) return this.bounded(head + tail)
+    const digest = this.keep(seq, payload)
     const bytes = sizeOf(payload)
-    return boundedText(`${head}"${payload.kind}":{"bytes":${bytes},"digest":"${digest}"},${tail}`)
+    return this.bounded(`${head}"${payload.kind}":{"bytes":${bytes},"digest":"${digest}"},${tail}`)
+  }
+
+  /** Facts that may have marks in them, as they are stored: within the bound when they are in full. */
+  bounded(facts: string): string {
+    if (facts.length <= CERTAINLY_BOUNDED) return facts
+    const whole = this.#expand(facts)
+    const bounded = boundedText(whole)
+    return bounded === whole ? facts : bounded
   }
 
   #salt(room: Buffer): void {
@@ -133,10 +198,13 @@ export class Writer {
     for (let at = 0; at < SALT_BYTES; at += 1) room[at] = this.#salts[this.#saltsUsed++] ?? 0
   }
 
-  /** Of the command being applied; commands of one batch mostly share it. */
-  #time(): string {
-    if (this.#at.now !== this.now)
-      this.#at = { now: this.now, text: new Date(this.now).toISOString() }
+  #expand(facts: string): string {
+    return expandText(facts, this.#find)
+  }
+
+  /** Entries of one batch mostly share their times. */
+  #timeOf(now: number): string {
+    if (this.#at.now !== now) this.#at = { now, text: new Date(now).toISOString() }
     return this.#at.text
   }
 
@@ -148,6 +216,11 @@ export class Writer {
     }
     return statement
   }
+}
+
+/** The same id for two calls. */
+export function givenOutBefore(callId: string): ComityError {
+  return new ComityError('internal', `call ${callId} is in this store already`)
 }
 
 /** A copy of a payload behind room for its salt. */

@@ -81,8 +81,7 @@ export function requestApproval(writer: Writer, command: ApprovalRequestCommand)
   if (waiting !== undefined) return waiting
   expectRoom(writer, command)
   const asked = Buffer.from(command.asked, 'utf8')
-  const digest = writer.keep(command.id, 'approval', { bytes: asked })
-  const kept = { bytes: asked.byteLength, digest }
+  const kept = { bytes: asked.byteLength, digest: writer.keep(writer.next, { bytes: asked }) }
   const seq = writer.append({
     kind: 'approval_asked',
     facts: { ...command.facts, approvalId: command.id, case: kept, ttlMs: command.ttlMs },

@@ -2,7 +2,8 @@
 import type { Recorded } from '../../core/ports/ledger.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { rowSum } from '../chain.ts'
-import type { Row, Writer } from '../writer.ts'
+import { givenOutBefore, type Row, type Writer } from '../writer.ts'
+import { loadWhole } from './whole-call.ts'
 
 export type CallState = 'open' | 'caller_gone' | 'unknown' | 'settled' | 'refused'
 
@@ -55,7 +56,8 @@ export function loadCallRow(writer: Writer, callId: string): CallRow | undefined
   if (held !== undefined) return held
   writer.rows.flush()
   const row = writer.get(SELECT_CALL, { callId })
-  if (row === undefined) return undefined
+  // One that stands whole in the chain moves no more, and is not held.
+  if (row === undefined) return loadWhole(writer.db, callId)
   const call = parseCallRow(row)
   writer.calls.keep(call)
   return call
@@ -63,9 +65,7 @@ export function loadCallRow(writer: Writer, callId: string): CallRow | undefined
 
 /** The row of a new call. The table has it after the next flush. @throws ComityError `internal` when the id was given out before. */
 export function insertCallRow(writer: Writer, call: CallRow): void {
-  if (writer.calls.get(call.callId) !== undefined) {
-    throw new ComityError('internal', `call ${call.callId} is in this store already`)
-  }
+  if (writer.calls.get(call.callId) !== undefined) throw givenOutBefore(call.callId)
   writer.calls.put(call, false)
 }
 
@@ -117,20 +117,14 @@ const UPDATE_CALL = `UPDATE calls SET state = ?, act_key = ?, outcome = ?, settl
 /** Writes what is held. @throws when the disk refuses, or a call or a key is there twice. */
 export function flushCallRows(writer: Writer): void {
   writer.calls.flush((call, stored) => {
+    const columns = columnsOf(call)
+    const sum = rowSum(...columns)
     if (stored) {
       const { state, actKey, outcome, settledAt, callId } = call
-      writer.runAt(UPDATE_CALL, state, actKey, outcome, settledAt, sumOf(call), callId)
-    } else writeCallRow(writer, call)
+      writer.runAt(UPDATE_CALL, state, actKey, outcome, settledAt, sum, callId)
+    } else writer.rows.calls.add([...columns, sum])
   })
   writer.rows.flush()
-}
-
-/** Writes the row of a new call that nobody holds. @throws as `flushCallRows`, now or when the rows that wait are written. */
-export function writeCallRow(writer: Writer, call: CallRow): void {
-  const columns = columnsOf(call)
-  const sum = rowSum(...columns)
-  columns.push(sum)
-  writer.rows.calls.add(columns)
 }
 
 /** What is on record under a key. */

@@ -8,14 +8,18 @@
 import type { Opened } from '../../core/ports/ledger.ts'
 import { type CallWords, OPENED, type OpenWords, type SettleWords } from '../commands.ts'
 import type { Writer } from '../writer.ts'
-import { writeCallRow } from './call-row.ts'
-import { appendOpening, NO_TERMS, openCall } from './open-call.ts'
+import { NO_TERMS, openCall } from './open-call.ts'
 import { noteCall, settleCall } from './settle-call.ts'
+
+/** Longer ones are clipped in the facts of an opening. */
+const MAX_PRINCIPAL = 200
+/** Longest facts of an opening that are certain to be stored as they are. */
+const MAX_OPENING = 4096
 
 /** @returns what became of the opening, when there is one. */
 export function applyCallWords(writer: Writer, words: CallWords): Opened | undefined {
   const { callId, opened, settled } = words
-  if (opened !== null && settled !== null && !opened.sideEffect) {
+  if (opened !== null && settled !== null && isWhole(opened, settled)) {
     writeWhole(writer, words, opened, settled)
     return OPENED
   }
@@ -37,26 +41,27 @@ export function applyCallWords(writer: Writer, words: CallWords): Opened | undef
   return answer
 }
 
-/** A read that began and ended here: its row is written as it ends. */
+/** A read that began and ended here, and of which nothing is to come. What its row would say stands in its facts. */
+function isWhole({ sideEffect, principal, facts }: OpenWords, { state }: SettleWords): boolean {
+  if (sideEffect || state !== 'settled') return false
+  return principal.length <= MAX_PRINCIPAL && facts.head.length + facts.tail.length <= MAX_OPENING
+}
+
+/** One row for all of it, and none among the calls: it can have no twin and no task, and moves no more. */
 function writeWhole(
   writer: Writer,
   { callId, notes }: CallWords,
   opened: OpenWords,
   settled: SettleWords,
 ): void {
-  writer.now = opened.now
-  const row = appendOpening(writer, callId, opened, NO_TERMS)
-  for (const { now, kind, facts } of notes) {
-    writer.now = now
-    writer.append({ kind, callId, facts })
-  }
+  const first = writer.next
+  const last = first + notes.length + 1
+  const opening = writer.withPayload(first, opened.facts, opened.payload)
+  const entries = [{ kind: 'opened', now: opened.now, facts: opening }]
+  for (const { now, kind, facts } of notes)
+    entries.push({ kind, now, facts: writer.bounded(facts) })
+  const outcome = writer.withPayload(last, settled.outcome, settled.payload)
+  entries.push({ kind: 'settled', now: settled.now, facts: outcome })
   writer.now = settled.now
-  const outcome = writer.withPayload(callId, settled.outcome, settled.payload)
-  writer.append({ kind: 'settled', callId, facts: outcome })
-  writeCallRow(writer, {
-    ...row,
-    state: settled.state,
-    outcome,
-    settledAt: settled.state === 'settled' ? writer.now : null,
-  })
+  writer.appendWhole(callId, entries)
 }

@@ -65,7 +65,7 @@ export function appendOpening(
   words: OpenWords,
   { task, idempotency }: OpenTerms,
 ): CallRow {
-  const facts = writer.withPayload(callId, words.facts, words.payload)
+  const facts = writer.withPayload(writer.next, words.facts, words.payload)
   const taskId = task?.id ?? null
   const openedSeq = writer.append({ kind: 'opened', callId, taskId, facts })
   return {
@@ -86,7 +86,7 @@ export function appendOpening(
 
 /** Records a call that the gate stopped: nothing left, nothing ran. */
 export function refuseCall(writer: Writer, command: RefuseCommand): void {
-  const facts = writer.withPayload(command.callId, command.facts, command.payload)
+  const facts = writer.withPayload(writer.next, command.facts, command.payload)
   const { outcome } = command
   const openedSeq = writer.append({
     kind: 'refused',

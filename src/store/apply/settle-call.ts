@@ -36,7 +36,7 @@ export function settleCall(
   const moved = task === null ? 'committed' : commitTask(writer, task, null)
   const done = byHand && moved === 'stale' ? 'late' : 'settled'
   if (done === 'settled') expectCommitted(moved, call)
-  const outcome = writer.withPayload(callId, words.outcome, words.payload)
+  const outcome = writer.withPayload(writer.next, words.outcome, words.payload)
   const taskId = call.taskId ?? task?.task.id ?? null
   const facts = byHand ? `{"afterHand":true,"outcome":${outcome}}` : outcome
   writer.append({ kind: 'settled', callId, taskId, facts })
@@ -74,7 +74,7 @@ export function noteCall(
     kind: note.kind,
     callId: note.callId,
     taskId: call?.taskId ?? null,
-    facts: note.facts,
+    facts: writer.bounded(note.facts),
   })
 }
 

@@ -10,6 +10,7 @@ import { ERA_VERDICTS } from './0005-era-verdicts.ts'
 import { CHECKPOINTS } from './0006-checkpoints.ts'
 import { KEPT_LISTINGS } from './0007-kept-listings.ts'
 import { REVISION_DECISIONS } from './0008-revision-decisions.ts'
+import { FEWER_ROWS } from './0009-fewer-rows.ts'
 
 /** In order; position + 1 is the number. Never edit one that was released. */
 const MIGRATIONS: readonly string[] = [
@@ -21,6 +22,7 @@ const MIGRATIONS: readonly string[] = [
   CHECKPOINTS,
   KEPT_LISTINGS,
   REVISION_DECISIONS,
+  FEWER_ROWS,
 ]
 
 /** Marks the file as ours in its header: "comi". */
