@@ -37,7 +37,7 @@ export async function serveHttp(
   const door = createHttpDoor(ports, { ...options, authenticate: createAuthenticate(documents) })
   const server = createServer((request, response) => {
     const [path] = (request.url ?? '').split('?')
-    if (path === PATH) void door.handle(request, response)
+    if (path === PATH) door.handle(request, response)
     else response.writeHead(404, { 'content-type': 'text/plain' }).end(`expected ${PATH}\n`)
   })
   try {

@@ -55,7 +55,11 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   const secured = tokens !== undefined
   const a2a = lateA2aDoor(async () => {
     const { createA2aDoor } = await import('../a2a/downstream/server.ts')
-    return createA2aDoor(host.publishedPorts, { ...common, secured })
+    return createA2aDoor(host.publishedPorts, {
+      ...common,
+      authenticate: async (headers) => authenticate(headers),
+      secured,
+    })
   })
   if (host.config.publish.length > 0) await a2a.open()
 
@@ -66,7 +70,7 @@ export async function serveGateway(host: Host, options: GatewayOptions): Promise
   const [only, ...others] = host.config.publish
   const listening = await listen((request, response) => {
     const path = pathOf(request)
-    if (path === '/mcp') return void mcp.handle(request, response)
+    if (path === '/mcp') return mcp.handle(request, response)
     if (path.startsWith('/a2a/')) return void a2a.handle(request, response)
     if (request.method !== 'GET') return sendNotFound(response)
     if (path === '/healthz') return sendJson(response, 200, { status: 'ok' })
@@ -133,7 +137,7 @@ function lateA2aDoor(make: () => Promise<A2aDoor>): A2aDoor & { open(): Promise<
 /** Bearer tokens, compared in constant time; without any, everyone on loopback is `local`. */
 function createAuthenticate(tokens: readonly TokenConfig[] | undefined): Authenticate {
   if (tokens === undefined) {
-    const local = Promise.resolve({ principal: LOCAL })
+    const local = { principal: LOCAL }
     return () => local
   }
   const known = tokens.map(({ token, principal, groups }) => ({
@@ -145,17 +149,15 @@ function createAuthenticate(tokens: readonly TokenConfig[] | undefined): Authent
     // Every token is compared: how long it takes says nothing about which.
     const found = known.filter((one) => timingSafeEqual(one.digest, digest))
     const principal = bearerOf(headers) === undefined ? undefined : found[0]?.principal
-    return Promise.resolve(
-      principal === undefined
-        ? {
-            refused: {
-              status: 401,
-              message: 'expected Authorization: Bearer <a token of this gateway>',
-              headers: { 'www-authenticate': 'Bearer realm="comity"' },
-            },
-          }
-        : { principal },
-    )
+    return principal === undefined
+      ? {
+          refused: {
+            status: 401,
+            message: 'expected Authorization: Bearer <a token of this gateway>',
+            headers: { 'www-authenticate': 'Bearer realm="comity"' },
+          },
+        }
+      : { principal }
   }
 }
 

@@ -67,7 +67,7 @@ async function openEnd(
   }
   const authenticate = async () => ({ principal: LOCAL })
   const door = createHttpDoor(ports, { ...OPTIONS, authenticate })
-  const server = createServer((request, response) => void door.handle(request, response))
+  const server = createServer((request, response) => door.handle(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const caller = await openCaller(revision, createHttpWire(url), can)

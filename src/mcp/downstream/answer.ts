@@ -47,7 +47,9 @@ export interface Reply {
   readonly status: number
   /** One whole JSON-RPC message; absent for an empty body. */
   readonly body?: Uint8Array
-  /** The rest of that message, written as it is behind `body`: nobody may change it, others send it too. */
+  /** What comes behind `body`, written as it is and never copied: the bytes of a peer's large result. */
+  readonly middle?: Uint8Array
+  /** The rest of that message, written as it is behind them: nobody may change it, others send it too. */
   readonly tail?: Uint8Array
   readonly headers?: Readonly<Record<string, string>>
   /** The caller took the request back: where nothing has to be answered, nothing is. */
@@ -55,8 +57,9 @@ export interface Reply {
 }
 
 /** The message of a reply in one piece. */
-export function wholeBody({ body, tail }: Reply): Uint8Array | undefined {
-  return body === undefined || tail === undefined ? body : concat([body, tail])
+export function wholeBody({ body, middle, tail }: Reply): Uint8Array | undefined {
+  if (body === undefined || tail === undefined) return body
+  return concat(middle === undefined ? [body, tail] : [body, middle, tail])
 }
 
 /** A result of our own. @param value plain JSON. */

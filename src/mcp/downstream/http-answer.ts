@@ -9,7 +9,7 @@ import type { Due } from '../wire/deadlines.ts'
 import type { Place } from '../wire/in-flight.ts'
 import { wholeBody, type Reply } from './answer.ts'
 import type { EventSink } from './event-stream.ts'
-import { Outgoing, type OutgoingTerms } from './outgoing.ts'
+import { Outgoing, type Behind, type OutgoingTerms } from './outgoing.ts'
 
 export interface StreamBegin {
   readonly afterMs: number
@@ -122,7 +122,7 @@ export class HttpAnswer implements Due {
       return this.#endStream(whole === undefined ? undefined : encodeEvent(whole))
     }
     if (!this.#isOver()) this.#response.writeHead(reply.status, headersOf(reply))
-    this.#endStream(reply.body, reply.tail)
+    this.#endStream(reply.body, reply)
   }
 
   get dueAt(): number {
@@ -178,11 +178,11 @@ export class HttpAnswer implements Due {
     return this.#outgoing.write(event)
   }
 
-  #endStream(event: Uint8Array | undefined, tail?: Uint8Array): void {
+  #endStream(event: Uint8Array | undefined, behind?: Behind): void {
     this.#stopTimes()
     if (this.#isOver()) return
     this.#ended = true
-    this.#outgoing.end(event, tail)
+    this.#outgoing.end(event, behind)
   }
 
   #stopTimes(): void {
@@ -220,8 +220,8 @@ function ignore(): void {
 }
 
 /** Names and values in turn: they go out as they stand. */
-function headersOf({ body, tail, headers }: Reply): string[] {
-  const length = String((body?.length ?? 0) + (tail?.length ?? 0))
+function headersOf({ body, middle, tail, headers }: Reply): string[] {
+  const length = String((body?.length ?? 0) + (middle?.length ?? 0) + (tail?.length ?? 0))
   const flat =
     body === undefined
       ? ['content-length', length]

@@ -13,6 +13,12 @@ export interface BodyLimits {
 /** The whole body; a refusal when it is too large or stops coming; undefined when the caller went away. */
 export type ReadBody = Uint8Array | HttpRefusal | undefined
 
+/** Who waits for a body. */
+export interface BodyReader {
+  /** Told once; nothing more of it is read. */
+  bodyRead(body: ReadBody): void
+}
+
 /** Bodies that are still coming, the oldest first: who sends slowly makes room when there is none. */
 export class Arrivals {
   readonly limits: BodyLimits
@@ -31,12 +37,15 @@ export class Arrivals {
     return oldest !== undefined
   }
 
-  read(request: IncomingMessage): Promise<ReadBody> {
+  read(request: IncomingMessage, reader: BodyReader): void {
     const declared = Number(request.headers['content-length'] ?? 0)
-    if (declared > this.limits.maxMessageBytes) return Promise.resolve(tooLarge(this.limits))
-    return new Promise((resolve) => void new Arriving(this, request, resolve))
+    if (declared > this.limits.maxMessageBytes) return reader.bodyRead(tooLarge(this.limits))
+    void new Arriving(this, request, reader, declared)
   }
 }
+
+/** No more is set aside for what was only announced, bytes. */
+const MAX_ROOM_BYTES = 256 * 1024
 
 function tooLarge({ maxMessageBytes }: BodyLimits): HttpRefusal {
   return {
@@ -49,20 +58,25 @@ function tooLarge({ maxMessageBytes }: BodyLimits): HttpRefusal {
 class Arriving implements Due {
   readonly #arrivals: Arrivals
   readonly #request: IncomingMessage
-  readonly #resolve: (read: ReadBody) => void
+  readonly #reader: BodyReader
+  /** As its headers say; 0 when they do not. */
+  readonly #declared: number
   readonly #place: Place<Arriving>
   readonly #time: Place<Due>
   /** Most bodies are one piece. */
   #first: Buffer | undefined
+  /** What comes in several is put where all of it has its place, or kept until it is whole. */
+  #room: Buffer | undefined
   #more: Pieces | undefined
   #size = 0
   #dueAt: number
   #isOver = false
 
-  constructor(arrivals: Arrivals, request: IncomingMessage, resolve: (read: ReadBody) => void) {
+  constructor(arrivals: Arrivals, request: IncomingMessage, reader: BodyReader, declared: number) {
     this.#arrivals = arrivals
     this.#request = request
-    this.#resolve = resolve
+    this.#reader = reader
+    this.#declared = declared
     this.#place = arrivals.coming.add(this)
     this.#dueAt = performance.now() + arrivals.limits.bodyIdleMs
     this.#time = arrivals.deadlines.add(this)
@@ -97,19 +111,35 @@ class Arriving implements Due {
     const { limits } = this.#arrivals
     this.#size += piece.length
     if (this.#size > limits.maxMessageBytes) return this.#stop(tooLarge(limits))
-    if (this.#first === undefined) this.#first = piece
-    else {
-      if (this.#more === undefined) {
-        this.#more = new Pieces()
-        this.#more.add(this.#first)
-      }
-      this.#more.add(piece)
-    }
+    this.#keep(piece)
     // The time of silence begins anew; a later one costs nothing.
-    this.#dueAt = performance.now() + limits.bodyIdleMs
+    if (this.#size !== this.#declared) this.#dueAt = performance.now() + limits.bodyIdleMs
+  }
+
+  #keep(piece: Buffer): void {
+    if (this.#first === undefined) {
+      this.#first = piece
+      return
+    }
+    if (this.#room === undefined && this.#more === undefined) this.#begin(this.#first)
+    // More than was declared never comes: Node ends the message there.
+    if (this.#room === undefined) this.#more?.add(piece)
+    else this.#room.set(piece, this.#size - piece.length)
+  }
+
+  /** Behind the first piece there is another one. */
+  #begin(first: Buffer): void {
+    if (this.#declared >= this.#size && this.#declared <= MAX_ROOM_BYTES) {
+      this.#room = Buffer.allocUnsafeSlow(this.#declared)
+      this.#room.set(first)
+    } else {
+      this.#more = new Pieces()
+      this.#more.add(first)
+    }
   }
 
   #whole(): Uint8Array {
+    if (this.#room !== undefined) return this.#room.subarray(0, this.#size)
     if (this.#more !== undefined) return Buffer.concat(this.#more.take(), this.#size)
     return this.#first ?? Buffer.alloc(0)
   }
@@ -128,7 +158,8 @@ class Arriving implements Due {
     this.#arrivals.coming.remove(this.#place)
     this.#arrivals.deadlines.remove(this.#time)
     this.#first = undefined
+    this.#room = undefined
     this.#more = undefined
-    this.#resolve(read)
+    this.#reader.bodyRead(read)
   }
 }

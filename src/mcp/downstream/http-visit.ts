@@ -16,9 +16,9 @@ import type { Reply } from './answer.ts'
 import { looksLikeBatch } from './batch.ts'
 import { SERVED_REVISIONS } from './discover.ts'
 import { claimsModern } from './era.ts'
-import type { Authenticate } from './http.ts'
+import type { Authenticate, Authenticated } from './http.ts'
 import { HttpAnswer, type AnswerTerms, type AnswerWatcher } from './http-answer.ts'
-import type { Arrivals, ReadBody } from './http-body.ts'
+import type { Arrivals, BodyReader, ReadBody } from './http-body.ts'
 import { HttpCaller } from './http-caller.ts'
 import { refuseMediaTypes, refusalReply, type HttpRefusal } from './http-guard.ts'
 import {
@@ -53,11 +53,13 @@ const SESSION = SESSION_HEADER.toLowerCase()
 const VERSION = MCP_HEADERS.protocolVersion.toLowerCase()
 
 /** One object for it, since there is one for every call. */
-export class HttpVisit implements Desk, AnswerWatcher {
+export class HttpVisit implements Desk, AnswerWatcher, BodyReader {
   readonly answer: HttpAnswer
   readonly #hall: HttpHall
   readonly #request: IncomingMessage
   #over: PromiseWithResolvers<void> | undefined
+  /** Whose it is, once that is known. */
+  #from: From | undefined
   #caller: HttpCaller | undefined
   #kept: InFlight<HttpVisit> | undefined
   #place: Place<HttpVisit> | undefined
@@ -93,13 +95,11 @@ export class HttpVisit implements Desk, AnswerWatcher {
     return this.#over.promise
   }
 
-  /** Keeps it there until it is over. @returns that it is. */
-  keptIn(kept: InFlight<HttpVisit>): Promise<void> {
-    if (this.#open > 0) {
-      this.#kept = kept
-      this.#place = kept.add(this)
-    }
-    return this.over
+  /** Keeps it there until it is over. */
+  keepIn(kept: InFlight<HttpVisit>): void {
+    if (this.#open === 0) return
+    this.#kept = kept
+    this.#place = kept.add(this)
   }
 
   /** The one who called waits no longer; or may not, since the door closes. */
@@ -115,29 +115,61 @@ export class HttpVisit implements Desk, AnswerWatcher {
     this.#close()
   }
 
-  /** Never rejects. */
-  async serve(): Promise<void> {
-    const { answer } = this
-    const { headers } = this.#request
+  /** Never throws. What need not be waited for is not: there are no promises until the call itself. */
+  serve(): void {
     try {
       const refused = this.#hall.refuse(this.#request)
-      if (refused !== undefined) answer.end(refusalReply(refused))
-      else {
-        const who = await this.#hall.authenticate(headers)
-        const reply =
-          'refused' in who
-            ? refusalReply(who.refused)
-            : await this.#answerRequest({ principal: who.principal, headers })
-        if (reply !== undefined) answer.end(reply)
-      }
+      if (refused !== undefined) return this.#end(refusalReply(refused))
+      const who = this.#hall.authenticate(this.#request.headers)
+      if (!(who instanceof Promise)) return this.#admit(who)
+      who.then((known) => this.#admit(known)).catch((fault: unknown) => this.#fail(fault))
     } catch (fault) {
-      this.door.report(fault)
-      answer.end(refusalReply({ status: 500, message: 'internal error' }))
+      this.#fail(fault)
+    }
+  }
+
+  /** All of the body is there, or nothing more of it is read. */
+  bodyRead(body: ReadBody): void {
+    try {
+      this.#endWith(this.#answerBody(body, this.#from!))
+    } catch (fault) {
+      this.#fail(fault)
+    }
+  }
+
+  #admit(who: Authenticated): void {
+    if ('refused' in who) return this.#end(refusalReply(who.refused))
+    this.#from = { principal: who.principal, headers: this.#request.headers }
+    const reply = this.#answerRequest(this.#from)
+    if (reply !== 'when_read') return this.#endWith(reply)
+    this.#hall.arrivals.read(this.#request, this)
+  }
+
+  #endWith(reply: Reply | Promise<Reply | undefined>): void {
+    if (!(reply instanceof Promise)) return this.#end(reply)
+    reply.then(
+      (made) => this.#end(made),
+      (fault: unknown) => this.#fail(fault),
+    )
+  }
+
+  /** @param reply none when it was answered on its stream. */
+  #end(reply: Reply | undefined): void {
+    try {
+      if (reply !== undefined) this.answer.end(reply)
+    } catch (fault) {
+      return this.#fail(fault)
     }
     this.#close()
   }
 
-  #answerRequest(from: From): Reply | Promise<Reply | undefined> {
+  #fail(fault: unknown): void {
+    this.door.report(fault)
+    this.answer.end(refusalReply({ status: 500, message: 'internal error' }))
+    this.#close()
+  }
+
+  #answerRequest(from: From): Reply | Promise<Reply | undefined> | 'when_read' {
     const { headers } = from
     const { method } = this.#request
     // Only session revisions have sessions to listen to and to end.
@@ -147,19 +179,14 @@ export class HttpVisit implements Desk, AnswerWatcher {
     if (method === 'GET' && listens) return listen(this, from)
     if (method !== 'POST') return refusalReply(NO_STREAM)
     const refused = refuseMediaTypes(headers)
-    return refused === undefined ? this.#answerPosted(from, isModern) : refusalReply(refused)
+    return refused === undefined ? 'when_read' : refusalReply(refused)
   }
 
-  async #answerPosted(from: From, isModern: boolean): Promise<Reply | undefined> {
-    const body = await this.#hall.arrivals.read(this.#request)
-    // Awaited here: to return a promise from one costs two more.
-    return await this.#answerBody(body, from, isModern)
-  }
-
-  #answerBody(body: ReadBody, from: From, isModern: boolean): Reply | Promise<Reply | undefined> {
+  #answerBody(body: ReadBody, from: From): Reply | Promise<Reply | undefined> {
     if (body === undefined) return { status: 400 }
     if (!(body instanceof Uint8Array)) return refusalReply(body)
-    if (!isModern && looksLikeBatch(body)) return answerLegacyBatch(this, body, from)
+    if (!hasModernHeader(from.headers) && looksLikeBatch(body))
+      return answerLegacyBatch(this, body, from)
     return this.#answerMessage(parseMessage(body), from)
   }
 

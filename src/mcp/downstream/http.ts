@@ -20,9 +20,10 @@ import { createSessions, type Sessions } from './sessions.ts'
 import { stopReasonOf } from './visit.ts'
 
 /** Who a request is from, or why it is not served. */
-export type Authenticate = (
-  headers: IncomingHttpHeaders,
-) => Promise<{ readonly principal: Principal } | { readonly refused: HttpRefusal }>
+export type Authenticated = { readonly principal: Principal } | { readonly refused: HttpRefusal }
+
+/** Tells it from the headers alone; at once, where nothing has to be asked for. */
+export type Authenticate = (headers: IncomingHttpHeaders) => Authenticated | Promise<Authenticated>
 
 export interface HttpDoorOptions extends DoorOptions {
   /** Called for every request, once Host and Origin were found good. */
@@ -32,8 +33,8 @@ export interface HttpDoorOptions extends DoorOptions {
 }
 
 export interface HttpDoor {
-  /** Answers one request whose body nobody has read. Never rejects; resolves when the answer was taken or the connection is gone. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Answers one request whose body nobody has read. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse): void
   /** Takes nothing new, lets running requests answer for a while, then stops them. */
   close(): Promise<void>
 }
@@ -80,10 +81,10 @@ class ServedDoor implements HttpDoor, HttpHall {
     return this.#closing.signal
   }
 
-  handle = (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  handle = (request: IncomingMessage, response: ServerResponse): void => {
     const visit = new HttpVisit(this, request, response)
-    void visit.serve()
-    return visit.keptIn(request.method === 'GET' ? this.#listening : this.#running)
+    visit.serve()
+    visit.keepIn(request.method === 'GET' ? this.#listening : this.#running)
   }
 
   async close(): Promise<void> {

@@ -12,6 +12,16 @@ const PIECE = 512 * 1024
 /** One who takes less than this in `writeIdleMs` is given up, bytes. */
 const LEAST_TAKEN = 16 * 1024
 
+/** An answer of so many bytes goes out with its headers as one text, which costs less than three pieces; in Latin-1 each byte is itself. */
+const FEW_BYTES = 4096
+const latin1Slice = Buffer.prototype.latin1Slice
+
+/** What an answer ends with. */
+export interface Behind {
+  readonly middle?: Uint8Array
+  readonly tail?: Uint8Array
+}
+
 /** All that waits to be read at one door. */
 export interface Unread {
   /** Nothing more should be begun until some of it was taken. */
@@ -36,6 +46,9 @@ export interface OutgoingTerms {
   readonly deadlines: Deadlines
   readonly writeIdleMs: number
 }
+
+const NO_BYTES = new Uint8Array(0)
+const NOTHING: Behind = {}
 
 /** One response body. Headers must be written before the first byte is. */
 export class Outgoing {
@@ -74,18 +87,21 @@ export class Outgoing {
     return (this.#taken ??= Promise.withResolvers()).promise
   }
 
-  /** Sends the last bytes, and behind them `tail`: in one write with it, where nothing waits before them. */
-  end(bytes?: Uint8Array, tail?: Uint8Array): void {
+  /** Sends the last bytes, and behind them what ends the message: in one write, where nothing waits before them. */
+  end(
+    bytes: Uint8Array = NO_BYTES,
+    { middle = NO_BYTES, tail = NO_BYTES }: Behind = NOTHING,
+  ): void {
     if (this.#ended || this.#finished) return
-    if (tail !== undefined) {
-      if (bytes !== undefined) this.#lead(bytes)
-      return this.end(tail)
-    }
     this.#ended = true
-    if (bytes !== undefined && bytes.length > 0) {
-      this.#queue.push(bytes)
-      this.#count(bytes.length)
+    const length = bytes.length + middle.length + tail.length
+    this.#count(length)
+    if (!this.#sending && this.#queue.length === 0 && length <= PIECE) {
+      this.#sending = true
+      endAtOnce(this.#response, bytes, middle, tail)
+      return this.#watchEnd()
     }
+    for (const part of [bytes, middle, tail]) if (part.length > 0) this.#queue.push(part)
     this.#sendNext()
   }
 
@@ -100,13 +116,6 @@ export class Outgoing {
     this.#over.outgoingOver()
   }
 
-  #lead(bytes: Uint8Array): void {
-    this.#count(bytes.length)
-    // Whose write it is part of tells when it was taken.
-    if (this.#sending || this.#queue.length > 0) this.#queue.push(bytes)
-    else this.#response.write(bytes)
-  }
-
   #sendNext(): void {
     if (this.#sending || this.#finished) return
     const piece = takePiece(this.#queue)
@@ -119,10 +128,7 @@ export class Outgoing {
     // The last piece goes with the end of the message: a small answer is one write.
     if (this.#ended && this.#queue.length === 0) {
       response.end(piece)
-      // Mostly taken at once: then there is nobody to be given up.
-      if (response.writableLength > 0) this.#restart()
-      else this.#idle?.stop()
-      return
+      return this.#watchEnd()
     }
     this.#restart()
     response.write(piece, (error) => {
@@ -133,6 +139,12 @@ export class Outgoing {
       this.#count(-(piece?.length ?? 0))
       this.#sendNext()
     })
+  }
+
+  /** Mostly taken at once: then there is nobody to be given up. */
+  #watchEnd(): void {
+    if (this.#response.writableLength > 0) this.#restart()
+    else this.#idle?.stop()
   }
 
   #wasTaken(): void {
@@ -149,6 +161,30 @@ export class Outgoing {
     this.#waiting += bytes
     this.#terms.unread.add(bytes)
   }
+}
+
+/** All that is left of a message, without a copy of what is large. */
+function endAtOnce(
+  response: ServerResponse,
+  bytes: Uint8Array,
+  middle: Uint8Array,
+  tail: Uint8Array,
+): void {
+  const length = bytes.length + middle.length + tail.length
+  if (length === 0) response.end()
+  else if (length <= FEW_BYTES)
+    response.end(textOf(bytes) + textOf(middle) + textOf(tail), 'latin1')
+  else {
+    const parts = [bytes, middle, tail].filter((part) => part.length > 0)
+    const last = parts.pop()
+    // They wait for the end, and are one write with it.
+    for (const part of parts) response.write(part)
+    response.end(last)
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return bytes.length === 0 ? '' : latin1Slice.call(bytes, 0, bytes.length)
 }
 
 /** Ends the connection unless it is restarted in time or stopped, or the caller took enough meanwhile. */

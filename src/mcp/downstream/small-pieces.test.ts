@@ -26,7 +26,7 @@ test('a message in pieces of one byte takes the memory of its bytes, not that of
   const arrivals = new Arrivals(limits, new Deadlines('apart'))
   let seen = 0
   const server = createServer((request, response) => {
-    void arrivals.read(request).then((body) => response.end(body))
+    arrivals.read(request, { bodyRead: (body) => response.end(body) })
     request.on('data', () => (seen += 1))
   })
   server.listen(0, '127.0.0.1')

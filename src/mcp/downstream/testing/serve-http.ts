@@ -27,7 +27,7 @@ export async function serveHttp(ports: DoorPorts, options: ServeHttpOptions): Pr
   const path = options.path ?? '/mcp'
   const server = createServer((request, response) => {
     if (new URL(request.url ?? '/', 'http://host').pathname === path) {
-      void door.handle(request, response)
+      door.handle(request, response)
       return
     }
     response.writeHead(404, { 'content-type': 'text/plain' }).end(`not found; MCP is at ${path}\n`)
