@@ -59,7 +59,7 @@ async function isListening(url: string): Promise<boolean> {
 
 describe('logins', () => {
   test('one that nobody comes back from ends, and its address with it', async () => {
-    const logins = openLogins(150)
+    const logins = openLogins(2_000)
     const login = await logins.begin(request(), signal)
     expect(await isListening(login.url)).toBe(true)
     expect(await login.ended).toEqual({
