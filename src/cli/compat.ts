@@ -128,7 +128,7 @@ function showCalls(terminal: Terminal, { calls, from }: CompatReport): void {
     terminal.line(`    ${countOf(count, 'call')} not: ${brief(reason, 300)}`)
   if (unsteady > 0)
     terminal.line(
-      `    ${countOf(unsteady, 'place')} differ from call to call on ${from.revision} alone (times, counters): not compared`,
+      `    not compared: ${countOf(unsteady, 'place')} where ${from.revision} alone differs from call to call (times, counters)`,
     )
 }
 
