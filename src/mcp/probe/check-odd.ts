@@ -76,7 +76,6 @@ export async function checkModern(
   if (ping.kind !== 'error' || ping.code !== RPC_ERRORS.methodNotFound) {
     findings.add('method.removed', sayReply(ping))
   }
-  await checkVersion(wire, stranger, clientInfo, findings)
   const nameless = { _meta: modernMeta(undefined) }
   const anonymous = await wire.ask({ method: 'server/discover', params: nameless })
   const served = Object.keys(opened).length > 0
@@ -84,6 +83,7 @@ export async function checkModern(
     findings.add('meta.client-info-demanded', sayReply(anonymous))
   }
   await checkListen(asking, opened, findings)
+  await checkVersion(wire, stranger, clientInfo, findings)
 }
 
 /** A revision that nobody speaks: as the first thing that is said, and after something sound. */
@@ -95,6 +95,10 @@ async function checkVersion(
 ): Promise<void> {
   const params = { _meta: modernMeta(clientInfo, NOBODY.revision) }
   const odd = { method: 'server/discover', params }
+  if (stranger !== undefined) {
+    const later = await wire.ask(odd)
+    if (later.kind === 'result') findings.add('version.carried', sayReply(later))
+  }
   const reply = await (stranger?.(odd) ?? wire.ask(odd))
   if (reply.kind !== 'error' || reply.code !== RPC_ERRORS.unsupportedProtocolVersion) {
     findings.add('version.unknown', sayReply(reply))
@@ -106,9 +110,6 @@ async function checkVersion(
       findings.add('version.unknown', 'error -32022 without data.supported')
     }
   }
-  if (stranger === undefined) return
-  const later = await wire.ask(odd)
-  if (later.kind === 'result') findings.add('version.carried', sayReply(later))
 }
 
 /** A subscription is opened, and closed with its first message. */

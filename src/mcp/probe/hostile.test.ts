@@ -219,6 +219,23 @@ test('a command that is not there, one that ends at once and one that only talks
   expect(talked.reached).toBe(false)
 })
 
+test('a server of which two cannot run at once is never started beside itself', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'comity-probe-'))
+  try {
+    const lock = join(folder, 'lock')
+    const source = soundLines(
+      '',
+      "try { writeFileSync(process.env.LOCK, '', { flag: 'wx' }) } catch { process.exit(1) }\n" +
+        "const { unlinkSync } = await import('node:fs'); process.on('exit', () => unlinkSync(process.env.LOCK))",
+    )
+    const report = await runProbe(inlineServer(source, { LOCK: lock }) as ProbeTarget)
+    expect(report.revisions.map((one) => one.spoken)).toEqual([false, true, true, true, true])
+    expect(brokenRules(report)).toEqual(['era.sessions-only'])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
 test('no process of the probe is left, not even of a server that ignores everything', async () => {
   const marks: number[] = []
   const source = soundLines(
