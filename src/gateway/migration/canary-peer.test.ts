@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { inlineServer, makeCall, until, valueOf } from '../../../test/mcp/upstream-peer.ts'
+import { inlineServer, makeCall, reply, until, valueOf } from '../../../test/mcp/upstream-peer.ts'
 import type { PeerListing } from '../../core/ports/peer.ts'
 import { serveHttp } from '../../testkit/conforming-peer/http.ts'
 import {
@@ -259,6 +259,26 @@ describe('what a person decides', () => {
 
     peer.migration.apply(decisionOf(peer, 'rolled_back'))
     expect(await revisionsOf(peer, 'read', ['a', 'b'])).toEqual([STABLE, STABLE])
+  })
+
+  test('a decision while the lists are being read breaks nothing off: the lists are those of what was decided', async () => {
+    let answer: (() => void) | undefined
+    const newer = { name: 'read', description: 'Newer words', inputSchema: { type: 'object' } }
+    const { url } = await serveTwoFaced({
+      tools: { stable: [READ_TOOL], newer: [newer] },
+      handle(face, message, response) {
+        if (face !== 'stable' || message.method !== 'tools/list' || answer !== undefined)
+          return false
+        answer = () => reply(response, message, { result: { tools: [READ_TOOL] } })
+        return true
+      },
+    })
+    const peer = openCanary(at(url), { share: 0 })
+    const listed = peer.listing()
+    await until('the older one is asked', () => answer !== undefined)
+    peer.migration.apply(decisionOf(peer, 'promoted'))
+    answer?.()
+    expect((await listed).capabilities[0]?.definition.value()).toEqual(newer)
   })
 
   test('an earlier decision holds from the beginning: nothing of the other revision is even asked', async () => {

@@ -95,7 +95,7 @@ class CanaryPeer implements McpPeer {
     this.#faults = createFaultWindow(options)
     this.#listWaitMs = options.listWaitMs ?? 5_000
     this.#offer = new CanaryOffer(
-      () => this.#to.peer.listing(),
+      () => this.#to.using((peer) => peer.listing()),
       this.#faults,
       options.retryMs ?? 1_000,
     )
@@ -110,14 +110,16 @@ class CanaryPeer implements McpPeer {
     }
   }
 
+  /** What was decided while it was listed holds for the list. */
   async listing(): Promise<PeerListing> {
-    const { peer } = this.#primary
-    if (this.#decision !== undefined) return peer.listing()
-    const other = this.#offer.refresh()
-    const listing = await peer.listing()
-    await within(this.#listWaitMs, other)
-    this.#offer.compareWith(listing)
-    return listing
+    const side = this.#primary
+    try {
+      const listing = await this.#listSide(side)
+      if (side === this.#primary) return listing
+    } catch (error) {
+      if (side === this.#primary) throw error
+    }
+    return this.listing()
   }
 
   report(): PeerReport {
@@ -146,7 +148,7 @@ class CanaryPeer implements McpPeer {
   }
 
   query(query: PeerQuery, signal: AbortSignal): Promise<QueryAnswer> {
-    return this.#primary.peer.query(query, signal)
+    return this.#primary.using((peer) => peer.query(query, signal))
   }
 
   watch(uri: string, listener: (uri: string) => void): () => void {
@@ -177,6 +179,17 @@ class CanaryPeer implements McpPeer {
     this.#listeners.clear()
     this.#offer.close()
     await Promise.all([this.#from.close(), this.#to.close()])
+  }
+
+  async #listSide(side: RevisionSide): Promise<PeerListing> {
+    const listed = side.using((peer) => peer.listing())
+    if (this.#decision !== undefined) return listed
+    // Both at once; the older one is not kept from being listed by the other.
+    const other = this.#offer.refresh()
+    const listing = await listed
+    await within(this.#listWaitMs, other)
+    this.#offer.compareWith(listing)
+    return listing
   }
 
   /** Whose lists are the peer's. */

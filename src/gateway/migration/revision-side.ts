@@ -47,6 +47,17 @@ export class RevisionSide {
     return this.#peer
   }
 
+  /** Anything that is not to be broken off when the side is left. */
+  async using<T>(run: (peer: McpPeer) => Promise<T>): Promise<T> {
+    this.#running += 1
+    try {
+      return await run(this.#peer)
+    } finally {
+      this.#running -= 1
+      if (this.#isLeft) this.#closeWhenIdle()
+    }
+  }
+
   /** One call on this side, counted. */
   async call(
     call: OutboundCall,
@@ -54,26 +65,20 @@ export class RevisionSide {
     dispatched: (facts: WireFacts) => void,
     late: ((outcome: Outcome) => void) | undefined,
   ): Promise<Outcome> {
-    let left = false
-    let sentAt = 0
-    this.#running += 1
-    try {
-      const outcome = await this.#peer.upstream.call(
+    let sentAt: number | undefined
+    const outcome = await this.using(({ upstream }) =>
+      upstream.call(
         call,
         exchange,
         (facts) => {
-          left = true
           sentAt = this.#deps.monotonic()
           dispatched(facts)
         },
         late,
-      )
-      if (left) this.#count(outcome, this.#deps.monotonic() - sentAt)
-      return markTask(outcome, this.revision)
-    } finally {
-      this.#running -= 1
-      if (this.#isLeft) this.#closeWhenIdle()
-    }
+      ),
+    )
+    if (sentAt !== undefined) this.#count(outcome, this.#deps.monotonic() - sentAt)
+    return markTask(outcome, this.revision)
   }
 
   counts(share: number): RevisionCounts {
