@@ -40,6 +40,7 @@ import { countActs, createOwnProcess, type OwnProcess } from '../shared/own-proc
 import type { Arrival, PipeDesk } from '../shared/pipe-desk.ts'
 import { type Workers, startWorkers } from '../workers.ts'
 import { type OpenCatalogue, createCatalogue } from './catalogue.ts'
+import { endRunning } from './end-running.ts'
 import { type HostJudge, createJudge } from './judge.ts'
 import { type CanonicalCard, createListingKeeper } from './kept-listing.ts'
 import { DEFAULT_CALL_MS, openPeers } from './peers.ts'
@@ -139,7 +140,7 @@ async function assemble(
   const own = ownProcess(options, store, acts.running)
   const workers =
     options.peers === 'none' ? undefined : watchTasks(core.resume, store, opened.peers, onFault)
-  if (workers !== undefined) closers.push(() => workers.close())
+  closers.push(() => endRunning(core.running).then(() => workers?.close()))
 
   const asking = createAskingCalls(onFault)
   let servedAt: string | undefined
@@ -254,7 +255,17 @@ function doorOptions(
     clock: systemClock,
     sessions: store.sessions,
     report: (fault) => onFault('door', fault),
-    limits: { callMs: longestCall(config), ...doorLimits },
+    limits: { callMs: longestCall(config), ...taskLimits(config), ...doorLimits },
+  }
+}
+
+function taskLimits({ tasks }: Config): Partial<DoorLimits> {
+  const { afterMs, ttlMs, pollMs, limitMs } = tasks
+  return {
+    ...(afterMs === undefined ? {} : { taskAfterMs: afterMs }),
+    ...(ttlMs === undefined ? {} : { taskTtlMs: ttlMs }),
+    ...(pollMs === undefined ? {} : { taskPollMs: pollMs }),
+    ...(limitMs === undefined ? {} : { taskMs: limitMs }),
   }
 }
 
@@ -273,7 +284,8 @@ function busyParts(
   return { pipes: pipes.count, acts, serving, approvals, tasks, monotonic }
 }
 
-type Core = Pick<HostParts, 'dispatchThrough' | 'begin' | 'dispatch' | 'delegate' | 'resume'>
+type Core = Pick<HostParts, 'dispatchThrough' | 'begin' | 'dispatch' | 'delegate' | 'resume'> &
+  Pick<DispatchPorts, 'running'>
 
 function createCore(
   { config, judges, onFault }: HostOptions,
@@ -329,7 +341,8 @@ function createCore(
   })
   const dispatchThrough = (upstream: Upstream): Dispatch =>
     createDispatch({ ...ports, upstreamOf: () => checkResults(upstream, checkResult) }).dispatch
-  return { dispatch, delegate, dispatchThrough, begin: createBegin(ports), resume }
+  const { running } = ports
+  return { dispatch, delegate, dispatchThrough, begin: createBegin(ports), resume, running }
 }
 
 function watchTasks(

@@ -12,6 +12,7 @@ import type {
   McpServerConfig,
   PublishedAgent,
   ServerTimeouts,
+  TaskTimes,
   TokenConfig,
 } from './config.ts'
 import { parseDuration } from './duration.ts'
@@ -77,6 +78,7 @@ export function buildConfig(file: ConfigFile, yaml: YamlText, from: BuildFrom): 
     })) satisfies PublishedAgent[],
     names: file.names ?? 'prefixed',
     lists: file.lists ?? 'partial',
+    tasks: buildTasks(file.tasks),
     ...(tokens === undefined ? {} : { tokens }),
     listen: {
       host: file.listen?.host ?? DEFAULT_LISTEN.host,
@@ -176,6 +178,12 @@ function buildTimeouts({ start, idle, call }: ServerEntry['timeouts'] = {}): Ser
     idleMs: idle === undefined ? undefined : parseDuration(idle),
     callMs: call === undefined ? undefined : parseDuration(call),
   })
+}
+
+function buildTasks({ after, ttl, poll, limit }: ConfigFile['tasks'] = {}): TaskTimes {
+  const ms = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : parseDuration(text)
+  return present({ afterMs: ms(after), ttlMs: ms(ttl), pollMs: ms(poll), limitMs: ms(limit) })
 }
 
 function buildPolicy(policy: ConfigFile['policy']): PolicySection {

@@ -88,7 +88,7 @@ function checkTtl(path: ConfigPath, rule: Readonly<Record<string, unknown>>): Mi
   const ttl = asText(rule['ttl'])
   if (ttl !== undefined && ttl !== '') {
     const ms = parseDuration(ttl)
-    if (ms === undefined || ms > MAX_TTL_MS) {
+    if (ms === undefined || ms < 1_000 || ms > MAX_TTL_MS) {
       const message = `expected a duration from 1s to 7d, such as 15m; got ${sayValue(ttl, path)}`
       mistakes.push({ path: [...path, 'ttl'], message })
     }

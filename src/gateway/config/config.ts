@@ -114,6 +114,18 @@ export interface ListenConfig {
   readonly hosts: readonly string[]
 }
 
+/** Milliseconds; left out as the door has it. */
+export interface TaskTimes {
+  /** Before a call of a caller that takes tasks becomes one. */
+  readonly afterMs?: number
+  /** How long a task may be read from its beginning. */
+  readonly ttlMs?: number
+  /** How often callers are told to look. */
+  readonly pollMs?: number
+  /** The longest a plain call goes on as a task. */
+  readonly limitMs?: number
+}
+
 /** Something in the file that has no effect here, and why. Shown by `up` and `ls`, never an error. */
 export interface Ignored {
   readonly path: string
@@ -136,6 +148,7 @@ export interface Config {
   readonly names: 'prefixed' | 'as-is'
   /** `strict`: a list in which a peer is missing is an error. */
   readonly lists: 'partial' | 'strict'
+  readonly tasks: TaskTimes
   /** Undefined: no `tokens:` section, loopback serves the principal `local`. */
   readonly tokens?: readonly TokenConfig[]
   readonly listen: ListenConfig

@@ -43,6 +43,7 @@ export function crossCheck(value: unknown): readonly Mistake[] {
     ...checkPublish(asMapping(file['publish']), Object.keys(servers)),
     ...checkTokens(file['tokens']),
     ...checkListen(asMapping(file['listen']), file['tokens']),
+    ...checkTasks(asMapping(file['tasks'])),
     ...checkStore(file['store']),
   ]
 }
@@ -112,9 +113,29 @@ function checkTimeouts(path: ConfigPath, value: unknown): Mistake[] {
     const text = asText(given)
     if (text === undefined || text === '') return []
     const ms = parseDuration(text)
-    if (ms !== undefined && ms <= MAX_TIMEOUT_MS) return []
+    if (ms !== undefined && ms >= 1_000 && ms <= MAX_TIMEOUT_MS) return []
     const message = `expected a duration from 1s to 1d, such as 90s or 10m; got ${sayValue(text, path)}`
     return [{ path: [...path, key], message }]
+  })
+}
+
+/** Each with its shortest and longest, in words and milliseconds. */
+const TASK_TIMES: Readonly<Record<string, readonly [string, number, string, number]>> = {
+  after: ['1ms', 1, '10m', 600_000],
+  ttl: ['1m', 60_000, '365d', 31_536_000_000],
+  poll: ['100ms', 100, '10m', 600_000],
+  limit: ['1s', 1_000, '20d', 1_728_000_000],
+}
+
+function checkTasks(tasks: Readonly<Record<string, unknown>>): Mistake[] {
+  return Object.entries(TASK_TIMES).flatMap(([key, [shortest, least, longest, most]]) => {
+    const text = asText(tasks[key])
+    if (text === undefined || text === '') return []
+    const ms = parseDuration(text)
+    if (ms !== undefined && ms >= least && ms <= most) return []
+    const path: ConfigPath = ['tasks', key]
+    const message = `expected a duration from ${shortest} to ${longest}, such as ${key === 'ttl' ? '7d' : '10s'}; got ${sayValue(text, path)}`
+    return [{ path, message }]
   })
 }
 

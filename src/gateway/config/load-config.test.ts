@@ -153,6 +153,7 @@ store: "sqlite:data/comity.db"
         url: 'https://gw.example/comity',
         hosts: ['gw-internal', '::1', '[2001:db8::1]'],
       },
+      tasks: {},
       store: join(folder, 'data/comity.db'),
       ignored: [],
     })
@@ -287,7 +288,7 @@ listem: {}
       '  policy.rules[4] (line 18): expected effect (allow, ask or deny) or risk; the rule says nothing',
       '  names (line 19): expected one of: prefixed, as-is; got 3',
       '  lists (line 20): expected one of: partial, strict; got "all"',
-      '  listem (line 21): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, lists, tokens, listen, store',
+      '  listem (line 21): not a key that comity knows; did you mean listen? expected mcpServers, agents, policy, acceptance, publish, names, lists, tasks, tokens, listen, store',
     ])
   })
 

@@ -191,6 +191,12 @@ export const configSchema = section({
   publish: named(published).optional(),
   names: oneOf(['prefixed', 'as-is']).optional(),
   lists: oneOf(['partial', 'strict']).optional(),
+  tasks: section({
+    after: text('a duration, such as 5s').optional(),
+    ttl: text('a duration, such as 7d').optional(),
+    poll: text('a duration, such as 1s').optional(),
+    limit: text('a duration, such as 24h').optional(),
+  }).optional(),
   tokens: z
     .record(
       z.string(),

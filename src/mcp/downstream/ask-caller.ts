@@ -59,7 +59,7 @@ export function askCaller(
     callId: dispatched.callId,
     validMs: door.limits.questionMs,
   })
-  return asked(body, requestState, { peer: outcome.handle.peer, callId: dispatched.callId })
+  return askedAnswer(body, requestState, { peer: outcome.handle.peer, callId: dispatched.callId })
 }
 
 /** The answer for a call that waits here for its caller's answers. */
@@ -81,7 +81,7 @@ export function askParked(
     // As long again as a question waits: what the call came to without its answers can be fetched.
     validMs: 2 * door.limits.questionMs,
   })
-  return asked(body, requestState, { peer: route.peer, callId })
+  return askedAnswer(body, requestState, { peer: route.peer, callId })
 }
 
 /** The answer for a call that was refused until these addresses were opened. */
@@ -112,7 +112,7 @@ export function askToOpen(
     validMs: door.limits.questionMs,
   })
   const body = encodeJson({ inputRequests: Object.fromEntries(requests) as object })
-  return asked(body, requestState, { peer: route.peer, callId })
+  return askedAnswer(body, requestState, { peer: route.peer, callId })
 }
 
 /** Said when the questions have no end. */
@@ -138,7 +138,8 @@ export function cannotAsk(
   return readableAnswer(visit, text, outcomeMeta(dispatched))
 }
 
-function asked(
+/** `input_required` with this state. */
+export function askedAnswer(
   body: Uint8Array,
   requestState: string,
   by: { readonly peer: string; readonly callId: string },

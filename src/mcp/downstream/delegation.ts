@@ -6,16 +6,20 @@
 import type { Dispatched } from '../../core/ports/doors.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
+import type { Answer as QuestionAnswer } from '../../core/words/question.ts'
 import type { Route } from '../../core/words/route.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { encodeJson, setMembers } from '../wire/spans.ts'
 import type { Answer } from './answer.ts'
+import { answerTask } from './answer-task.ts'
+import { openEnvelope } from './envelope.ts'
 import { encodeProgress, openExchange, type OpenExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
 import { answerOutcome, OUTCOME_META, outcomeMeta, quote, readableAnswer } from './outcome.ts'
 import { createCall } from './new-call.ts'
+import { answersFor, askable, askByRound, askLive, showTask, type Shown } from './show-task.ts'
 import { renderTask } from './task-view.ts'
-import { handOut } from './tasks.ts'
+import { handOut, unknownTask } from './tasks.ts'
 import { stopReasonOf, type Visit } from './visit.ts'
 
 /** `tools/call` of `delegate_<agent>`. */
@@ -26,6 +30,13 @@ export async function delegateTool(
   route: Route,
   args: JsonText,
 ): Promise<Answer> {
+  const earlier = openEnvelope(door, visit, route.exposed)
+  if (earlier !== undefined) {
+    if (earlier.kind !== 'round') return earlier
+    const { sealed, answers, round } = earlier
+    const shown = { door, delegation, visit, exposed: route.exposed, round }
+    if (sealed.kind === 'task') return resumeTask(shown, sealed.taskId, answers)
+  }
   const value = args.value()
   const contextId = isObject(value) ? value['contextId'] : undefined
   const call = {
@@ -44,7 +55,8 @@ export async function delegateTool(
     opened.detach()
     return handOut(door, begun.task)
   }
-  return awaitTask(door, delegation, visit, begun.task, { reply: begun.reply, opened })
+  const shown = { door, delegation, visit, exposed: route.exposed, round: 0 }
+  return awaitEnd(shown, begun.task, { reply: begun.reply, opened })
 }
 
 /** What is still on its way from the agent when a wait begins. */
@@ -53,14 +65,64 @@ interface Underway {
   readonly opened: OpenExchange
 }
 
-/** Waits for a task to end or to ask, at most as long as the door allows, and renders it. */
+/** Waits for a task with the one in whose call it is; what it asks is asked of that caller where it can be. */
+export async function awaitEnd(
+  shown: Shown,
+  task: TaskRecord,
+  underway?: Underway,
+): Promise<Answer> {
+  const { door, delegation, visit } = shown
+  const record = await waitFor(door, delegation, visit, task, underway)
+  if ('kind' in record) return record
+  const questions = askable(shown, record)
+  if (questions === undefined) return showTask(shown, record)
+  if (visit.era === 'modern') return askByRound(shown, record, questions)
+  return answerAndAwait(shown, record, await askLive(shown, record, questions))
+}
+
+/** Goes on with a task by answers to what it asked. */
+export async function answerAndAwait(
+  shown: Shown,
+  task: TaskRecord,
+  answers: readonly QuestionAnswer[],
+): Promise<Answer> {
+  const { door, delegation, visit, round } = shown
+  if (answers.length === 0) return showTask(shown, task)
+  const answered = await answerTask(door, delegation, visit, task.id, answers)
+  if (answered === undefined || 'kind' in answered) return answered ?? unknownTask(task.id)
+  return awaitEnd({ ...shown, round: round + 1 }, answered)
+}
+
+/** The retry of a caller that was asked what a task asks. */
+export async function resumeTask(
+  shown: Shown,
+  taskId: string,
+  answers: readonly QuestionAnswer[],
+): Promise<Answer> {
+  const task = await shown.delegation.desk.load(taskId, shown.visit.principal)
+  if (task === undefined) return unknownTask(taskId)
+  const given = answersFor(task, answers)
+  return given.length === 0 ? awaitEnd(shown, task) : answerAndAwait(shown, task, given)
+}
+
+/** Waits for a task to end or to ask, at most as long as the door allows, and shows it with its handle. */
 export async function awaitTask(
   door: Door,
   delegation: Delegation,
   visit: Visit,
   task: TaskRecord,
-  underway?: Underway,
 ): Promise<Answer> {
+  const record = await waitFor(door, delegation, visit, task)
+  return 'kind' in record ? record : renderTask(delegation, visit, record)
+}
+
+async function waitFor(
+  door: Door,
+  delegation: Delegation,
+  visit: Visit,
+  task: TaskRecord,
+  underway?: Underway,
+): Promise<TaskRecord | Answer> {
   const wait = openWait(door, visit, task, underway?.opened)
   try {
     const first =
@@ -73,7 +135,7 @@ export async function awaitTask(
     if (underway !== undefined && !wait.shown() && withdrew(visit)) {
       await cancelUnseen(delegation, visit, task, underway.reply)
     }
-    return await renderTask(delegation, visit, record ?? task)
+    return record ?? task
   } finally {
     wait.close()
   }

@@ -26,6 +26,8 @@ export type Sealed =
   | { readonly kind: 'state'; readonly handle: Handle; readonly approvalId?: string }
   /** In the process whose call waits for the answers. */
   | { readonly kind: 'parked'; readonly instance: string; readonly parked: string }
+  /** At a task, which takes the answers. */
+  | { readonly kind: 'task'; readonly taskId: string }
   /** From the start, once these addresses were opened: nothing had run. */
   | {
       readonly kind: 'again'

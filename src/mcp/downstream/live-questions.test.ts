@@ -68,7 +68,7 @@ describe('the official clients', () => {
       answers.push(told({ result: await client.callTool({ name: `ask_${kind}` }) }))
     }
 
-    const can = { form: true, url: true, sampling: true, roots: true }
+    const can = { form: true, url: true, sampling: true, roots: true, tasks: 'held' }
     const accepted = (kind: string, value: object) => ({
       can,
       key: `a ${kind}`,
@@ -108,13 +108,13 @@ describe('the official clients', () => {
     }
 
     expect(await says({ elicitation: {} })).toEqual({
-      can: { form: true, url: false, sampling: false, roots: false },
+      can: { form: true, url: false, sampling: false, roots: false, tasks: 'held' },
       key: 'a form',
       action: 'accept',
       value: { action: 'accept', content: { language: 'en' } },
     })
     expect(await says({})).toEqual({
-      can: { form: false, url: false, sampling: false, roots: false },
+      can: { form: false, url: false, sampling: false, roots: false, tasks: 'held' },
       action: 'never asked',
     })
   })
@@ -122,15 +122,19 @@ describe('the official clients', () => {
 
 describe('what may be asked', () => {
   test.each([
-    ['2025-11-25', ALL, { form: true, url: true, sampling: true, roots: true }],
-    ['2025-11-25', { elicitation: {} }, { form: true, url: false, sampling: false, roots: false }],
+    ['2025-11-25', ALL, { form: true, url: true, sampling: true, roots: true, tasks: 'held' }],
+    [
+      '2025-11-25',
+      { elicitation: {} },
+      { form: true, url: false, sampling: false, roots: false, tasks: 'held' },
+    ],
     [
       '2025-11-25',
       { elicitation: { url: {} } },
-      { form: false, url: true, sampling: false, roots: false },
+      { form: false, url: true, sampling: false, roots: false, tasks: 'held' },
     ],
-    ['2025-06-18', ALL, { form: true, url: false, sampling: true, roots: true }],
-    ['2025-03-26', ALL, { form: false, url: false, sampling: true, roots: true }],
+    ['2025-06-18', ALL, { form: true, url: false, sampling: true, roots: true, tasks: 'held' }],
+    ['2025-03-26', ALL, { form: false, url: false, sampling: true, roots: true, tasks: 'held' }],
   ])('a caller of %s that declares %j', async (revision, capabilities, can) => {
     const tool: Scripted = {
       kind: 'tool',

@@ -13,7 +13,7 @@ import type { Route } from '../../core/words/route.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { badParams, type Answer } from './answer.ts'
 import { inNameOf } from './asked-by.ts'
-import { awaitTask } from './delegation.ts'
+import { awaitEnd, resumeTask } from './delegation.ts'
 import { askCaller, askParked, askToOpen, tooManyRounds, type Placed } from './ask-caller.ts'
 import { openEnvelope, readUnasked, type Round, type Sealed } from './envelope.ts'
 import { openExchange, type OpenExchange } from './exchange.ts'
@@ -39,6 +39,11 @@ export function placeCall(
   const earlier = openEnvelope(door, visit, route.exposed)
   if (earlier !== undefined && earlier.kind !== 'round') return earlier
   if (earlier?.sealed.kind === 'parked') return resumeParked(placed, earlier, earlier.sealed)
+  if (earlier?.sealed.kind === 'task' && door.ports.delegation !== undefined) {
+    const { delegation } = door.ports
+    const shown = { door, delegation, visit, exposed: route.exposed, round: earlier.round }
+    return resumeTask(shown, earlier.sealed.taskId, earlier.answers)
+  }
   if (earlier?.sealed.kind === 'again') {
     const unopened = checkOpened(placed, earlier, earlier.sealed)
     if (unopened !== undefined) return unopened
@@ -210,7 +215,8 @@ function checkOpened(
 }
 
 function continuationOf(earlier: Round | undefined): Continuation | undefined {
-  if (earlier === undefined || earlier.sealed.kind === 'parked') return undefined
+  if (earlier === undefined) return undefined
+  if (earlier.sealed.kind === 'parked' || earlier.sealed.kind === 'task') return undefined
   const { callId, answers, sealed } = earlier
   const approval = sealed.approvalId === undefined ? {} : { approvalId: sealed.approvalId }
   return sealed.kind === 'state'
@@ -239,7 +245,8 @@ function singleUse(
 function finish(placed: Placed, dispatched: Dispatched, round: number): Answer | Promise<Answer> {
   const { door, visit, route } = placed
   const { outcome, callId, approvalId, task } = dispatched
-  if (task !== undefined && longWorkOf(outcome) !== undefined) return showTask(placed, task)
+  if (task !== undefined && longWorkOf(outcome) !== undefined)
+    return goOnAsTask(placed, task, round)
   if (outcome.state === 'input_required' || outcome.state === 'auth_required')
     return askCaller(placed, { ...dispatched, outcome }, round + 1)
   const urls = visit.era === 'modern' ? urlsToOpen(outcome) : undefined
@@ -253,11 +260,15 @@ function finish(placed: Placed, dispatched: Dispatched, round: number): Answer |
   return answer
 }
 
-/** The peer goes on with it as a task. */
-function showTask({ door, visit }: Placed, task: TaskRecord): Answer | Promise<Answer> {
+/** The peer goes on with it as a task. @param round of the state that led there. */
+function goOnAsTask(
+  { door, visit, route }: Placed,
+  task: TaskRecord,
+  round: number,
+): Answer | Promise<Answer> {
   const { delegation } = door.ports
   if (takesTasks(visit) || delegation === undefined) return handOut(door, task)
-  return awaitTask(door, delegation, visit, task)
+  return awaitEnd({ door, delegation, visit, exposed: route.exposed, round }, task)
 }
 
 function reportLinks(door: Door, visit: Visit, route: Route, answer: Answer): void {

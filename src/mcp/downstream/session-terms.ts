@@ -73,8 +73,19 @@ function nameOf(clientInfo: unknown): string | undefined {
     .join(' ')
 }
 
-/** Which questions may be put to this caller. */
-export function callerCanOf({ revision, capabilities }: SessionTerms): CallerCan {
+/** Which questions may be put to this caller. A task in its call is held for it: its revision has none of that kind. */
+export function callerCanOf(terms: SessionTerms): CallerCan {
+  const known = held.get(terms.capabilities)
+  if (known !== undefined) return known
+  const can: CallerCan = { ...askableOf(terms), tasks: 'held' }
+  held.set(terms.capabilities, can)
+  return can
+}
+
+/** By capabilities, which are of one session. */
+const held = new WeakMap<SessionTerms['capabilities'], CallerCan>()
+
+function askableOf({ revision, capabilities }: SessionTerms): CallerCan {
   const said = readCallerCan(capabilities)
   if (revision === LEGACY_REVISION) return said
   const form = revision === '2025-06-18' && isObject(capabilities['elicitation'])

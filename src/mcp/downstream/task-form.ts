@@ -10,14 +10,13 @@
 import { isTerminal, RESULT_ARTIFACT, ERROR_ARTIFACT, SEARCHED } from '../../core/words/task.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
-import type { Question } from '../../core/words/question.ts'
 import { setResultMeta } from '../wire/codec.ts'
 import { MODERN_META, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { concat, encodeJson, setMembers } from '../wire/spans.ts'
-import { asksBy, sayWhoAsks } from './asked-by.ts'
 import type { Delegation, Door } from './options.ts'
 import { OUTCOME_META } from './outcome.ts'
 import { encodeInputRequest } from './question-form.ts'
+import { mcpQuestion } from './task-question.ts'
 import { renderTask } from './task-view.ts'
 import type { Visit } from './visit.ts'
 
@@ -25,9 +24,6 @@ export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' |
 
 /** Longest words about a state, characters. */
 const MAX_WORDS = 2_000
-/** The one field of a question that is asked in words. */
-export const TEXT_FIELD = 'answer'
-
 /** What both forms of tasks in MCP call its status. */
 export function statusOf(task: TaskRecord): TaskStatus {
   if (isOfAgent(task)) return statusOfAgent(task)
@@ -168,29 +164,7 @@ function wordsOf(task: TaskRecord): string | undefined {
 
 function encodeRequests({ questions, peer }: TaskRecord): Uint8Array {
   const requests = questions.map(
-    (question) => [question.key, encodeQuestion(question, peer)] as const,
+    (question) => [question.key, encodeInputRequest(mcpQuestion(question, peer))] as const,
   )
   return setMembers(encodeJson({}), undefined, Object.fromEntries(requests))
-}
-
-/** In the peer's own form, and its name; a question in words as a form of one field. */
-function encodeQuestion(question: Question, peer: string): Uint8Array {
-  if (question.native.protocol === 'mcp') return encodeInputRequest(sayWhoAsks(question, peer))
-  return encodeJson(textRequest(question, peer))
-}
-
-/** @source MCP 2026-07-28, client, elicitation: form mode */
-function textRequest({ text }: Question, peer: string): Readonly<Record<string, unknown>> {
-  return {
-    method: 'elicitation/create',
-    params: {
-      mode: 'form',
-      message: asksBy(peer, text),
-      requestedSchema: {
-        type: 'object',
-        properties: { [TEXT_FIELD]: { type: 'string', description: 'The answer in words.' } },
-        required: [TEXT_FIELD],
-      },
-    },
-  }
 }

@@ -6,18 +6,18 @@
 import type { ListedItem } from '../../core/ports/catalogue.ts'
 import type { CancelReport } from '../../core/ports/upstream.ts'
 import { isObject } from '../../core/words/is-object.ts'
-import { ranOf } from '../../core/words/outcome.ts'
 import type { Answer as QuestionAnswer, Question } from '../../core/words/question.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { jsonText } from '../wire/native.ts'
 import { encodeJson } from '../wire/spans.ts'
 import { ourResult, type Answer } from './answer.ts'
+import { answerTask as answerByTask } from './answer-task.ts'
 import { awaitTask } from './delegation.ts'
-import { openExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
-import { answerOutcome, OUTCOME_META } from './outcome.ts'
+import { OUTCOME_META } from './outcome.ts'
+import { answerTo } from './task-question.ts'
 import { renderTask } from './task-view.ts'
-import { doorOf, type Visit } from './visit.ts'
+import type { Visit } from './visit.ts'
 
 const TASK_ID = { type: 'string', description: 'The taskId that the delegation returned.' }
 
@@ -123,31 +123,18 @@ async function answerTask(
 ): Promise<Answer> {
   const asked = await delegation.desk.load(args.taskId, visit.principal)
   if (asked === undefined) return noSuchTask(args.taskId)
-  const deadlineAt = door.clock.now() + door.limits.callMs
-  const opened = openExchange(visit, door.limits.callMs, door.deadlines)
-  let answered: Awaited<ReturnType<Delegation['desk']['answer']>>
-  try {
-    answered = await delegation.desk.answer(
-      args.taskId,
-      answersFor(asked, args),
-      { principal: visit.principal, door: doorOf(visit), deadlineAt },
-      opened.exchange,
-    )
-  } finally {
-    opened.close()
-  }
+  const given = inForm(asked, answersFor(asked, args))
+  const answered = await answerByTask(door, delegation, visit, args.taskId, given)
   if (answered === undefined) return noSuchTask(args.taskId)
-  const { callId, outcome, task } = answered
-  if (outcome.state === 'failed' || outcome.state === 'unknown') {
-    const said = answerOutcome(visit, { callId, outcome, task })
-    const text = said.kind === 'error' ? said.message : textOfAnswer(said.bytes)
-    return renderTask(delegation, visit, task, {
-      text,
-      isError: true,
-      outcome: { state: outcome.state, callId, ran: ranOf(outcome) },
-    })
-  }
-  return awaitTask(door, delegation, visit, task)
+  return 'kind' in answered ? answered : awaitTask(door, delegation, visit, answered)
+}
+
+/** Each as its question takes it. */
+function inForm(task: TaskRecord, answers: readonly QuestionAnswer[]): readonly QuestionAnswer[] {
+  return answers.map((answer) => {
+    const question = task.questions.find(({ key }) => key === answer.key)
+    return question === undefined ? answer : answerTo(question, answer)
+  })
 }
 
 /** Text goes to the first question that takes text, data to the first that takes fields; one question gets both. */
@@ -208,11 +195,4 @@ function refusal(code: string, text: string): Answer {
     isError: true,
     _meta: { [OUTCOME_META]: { state: 'failed', code, ran: 'no' } },
   })
-}
-
-function textOfAnswer(bytes: Uint8Array): string {
-  const value = jsonText(bytes).value() as {
-    readonly content?: readonly { readonly text?: string }[]
-  }
-  return value.content?.[0]?.text ?? ''
 }

@@ -6,8 +6,7 @@
  *
  * @source io.modelcontextprotocol/tasks (SEP-2663)
  */
-import type { Answer as QuestionAnswer, Question } from '../../core/words/question.ts'
-import { isObject } from '../../core/words/is-object.ts'
+import type { Answer as QuestionAnswer } from '../../core/words/question.ts'
 import type { TaskRecord } from '../../core/words/task.ts'
 import { RPC_ERRORS, TASKS_EXTENSION } from '../wire/rev-2026-07-28.ts'
 import { encodeJson } from '../wire/spans.ts'
@@ -16,7 +15,8 @@ import { openExchange } from './exchange.ts'
 import type { Delegation, Door } from './options.ts'
 import { answerOutcome } from './outcome.ts'
 import { faultOfAnswer, readAnswers } from './question-form.ts'
-import { encodeDetailedTask, taskMembers, TEXT_FIELD } from './task-form.ts'
+import { encodeDetailedTask, taskMembers } from './task-form.ts'
+import { answerTo, mcpQuestion } from './task-question.ts'
 import { doorOf, stringParam, type Visit } from './visit.ts'
 
 const ACKNOWLEDGED = encodeJson({})
@@ -44,10 +44,10 @@ export async function updateTask(door: Door, visit: Visit): Promise<Answer> {
   for (const answer of given.list) {
     const question = task.questions.find(({ key }) => key === answer.key)
     if (question === undefined) continue
-    const fault = faultOfAnswer(kindOnWire(question), answer)
+    const fault = faultOfAnswer(mcpQuestion(question, task.peer).kind, answer)
     if (fault !== undefined)
       return badParams(`inputResponses[${JSON.stringify(answer.key)}] is no answer: ${fault}`)
-    answers.push(question.native.protocol === 'mcp' ? answer : inWords(answer))
+    answers.push(answerTo(question, answer))
   }
   if (answers.length === 0) return acknowledge()
   const opened = openExchange(visit, door.limits.callMs, door.deadlines)
@@ -92,7 +92,8 @@ async function findTask(
   return delegation === undefined || task === undefined ? unknownTask(taskId) : { delegation, task }
 }
 
-function unknownTask(taskId: string): ErrorAnswer {
+/** The answer to a name that means no task to this principal. */
+export function unknownTask(taskId: string): ErrorAnswer {
   return badParams(`there is no task ${taskId.slice(0, 100)} of yours here, or its time has passed`)
 }
 
@@ -105,17 +106,4 @@ function wasTaken(outcome: Parameters<typeof answerOutcome>[1]['outcome']): bool
   if (outcome.state === 'failed')
     return outcome.code === 'task_terminal' || outcome.code === 'unsupported'
   return outcome.state !== 'unknown'
-}
-
-function kindOnWire({ kind }: Question): Question['kind'] {
-  return kind === 'text' ? 'form' : kind
-}
-
-/** For an agent: the words of the one field that a question in words was shown as, and all fields. */
-function inWords(answer: QuestionAnswer): QuestionAnswer {
-  const { key, action, data } = answer
-  if (!isObject(data)) return { key, action }
-  const text = data[TEXT_FIELD]
-  const isText = typeof text === 'string' && Object.keys(data).length === 1
-  return isText ? { key, action, text } : { key, action, data }
 }
