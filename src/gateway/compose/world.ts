@@ -1,7 +1,7 @@
 /** Clock, ids and digests for core, made from the platform. */
-import { hash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 import type { Clock, Digest, Ids } from '../../core/ports/world.ts'
-import { canonicalJson } from '../../mcp/wire/canonical.ts'
+import { canonicalParts, type CanonicalOptions } from '../../mcp/wire/canonical.ts'
 
 export const systemClock: Clock = { now: () => Date.now() }
 
@@ -24,8 +24,24 @@ export function createIds(clock: Clock): Ids {
 
 export const digest: Digest = {
   text: (text) => hash('sha256', text),
-  json: (json) => hash('sha256', canonicalJson(json.bytes)),
-  jsonValue: ({ bytes }) => hash('sha256', canonicalJson(bytes, undefined, { numbers: 'value' })),
+  json: ({ bytes }) => digestOf(bytes, LEXEMES),
+  jsonValue: ({ bytes }) => digestOf(bytes, VALUES),
+}
+
+/** A JsonText was scanned before. */
+const LEXEMES: CanonicalOptions = { validated: true }
+const VALUES: CanonicalOptions = { validated: true, numbers: 'value' }
+/** From so many bytes on, joining them costs more than a hash that takes them one by one. */
+const MANY_BYTES = 4096
+
+function digestOf(bytes: Uint8Array, options: CanonicalOptions): string {
+  const parts = canonicalParts(bytes, undefined, options)
+  const [first] = parts
+  if (parts.length === 1 && first !== undefined) return hash('sha256', first)
+  if (bytes.length < MANY_BYTES) return hash('sha256', Buffer.concat(parts))
+  const hashing = createHash('sha256')
+  for (const part of parts) hashing.update(part)
+  return hashing.digest('hex')
 }
 
 /** A time in letters; ids of one millisecond share it. */

@@ -10,12 +10,15 @@ import { canonicalNumber } from './canonical-number.ts'
 import {
   expectEnd,
   fail,
+  firstKey,
   hasEscape,
+  nextKey,
   openText,
   scanString,
   scanValue,
   skipSpace,
   typeAt,
+  valueAfter,
   walkArray,
   walkObject,
   type ScanOptions,
@@ -31,6 +34,9 @@ const OPEN_OBJECT = encoder.encode('{')
 const CLOSE_OBJECT = encoder.encode('}')
 const OPEN_ARRAY = encoder.encode('[')
 const CLOSE_ARRAY = encoder.encode(']')
+const BACKSLASH = 0x5c
+const BRACKET_CLOSE = 0x5d
+const COMMA_BYTE = 0x2c
 
 /** How to write the canonical form. */
 export interface CanonicalOptions extends ScanOptions {
@@ -55,13 +61,114 @@ export function canonicalJson(
   at?: Span,
   options?: CanonicalOptions,
 ): Uint8Array {
+  const [first = OPEN_OBJECT, ...others] = canonicalParts(bytes, at, options)
+  return others.length === 0 ? first : concat([first, ...others])
+}
+
+/**
+ * As `canonicalJson`, in parts to be joined: what is written in that form already is one, none is a copy of a large text.
+ *
+ * @param options `validated` leaves unchecked what the grammar says of strings; keys are compared in any case.
+ */
+export function canonicalParts(
+  bytes: Uint8Array,
+  at?: Span,
+  options?: CanonicalOptions,
+): readonly Uint8Array[] {
   const numbers = options?.numbers ?? 'lexeme'
-  const text = { ...openText(bytes, at, { ...options, validated: false }), numbers }
+  const text: Source = { ...openText(bytes, at, options), numbers }
+  const start = skipSpace(text, text.start)
+  const end = canonicalEnd(text, start, 0)
+  if (end >= 0) {
+    expectEnd(text, end)
+    return [bytes.subarray(start, end)]
+  }
   const parts: Part[] = []
-  expectEnd(text, writeValue(text, skipSpace(text, text.start), 0, parts))
+  expectEnd(text, writeValue(text, start, 0, parts))
   const flat: Uint8Array[] = []
   flatten(parts, flat)
-  return concat(flat)
+  return flat
+}
+
+/**
+ * Where the value ends that begins there, when it is canonical as it stands; -1 for any other. What is unsound is a fault here
+ * or left to whoever writes it anew: both read from the front, so that it is the same one.
+ */
+function canonicalEnd(text: Source, position: number, depth: number): number {
+  const { bytes } = text
+  // White space, or the end.
+  if (position >= text.end || skipSpace(text, position) !== position) return -1
+  const type = typeAt(text, position)
+  if (type === 'object') return canonicalObjectEnd(text, position, depth + 1)
+  if (type === 'array') return canonicalArrayEnd(text, position, depth + 1)
+  const end = scanValue(text, position, depth)
+  if (type === 'string') return hasEscape(bytes, { start: position, end }) ? -1 : end
+  const isLexeme = type !== 'number' || text.numbers === 'lexeme'
+  return isLexeme || isPlainNumber(bytes, position, end) ? end : -1
+}
+
+function canonicalObjectEnd(text: Source, position: number, depth: number): number {
+  const { bytes } = text
+  let before = -1
+  let beforeEnd = -1
+  let at = position + 1
+  let key = firstKey(text, position, depth)
+  while (key >= 0) {
+    // White space stands before it, or behind it, or it is not the next one in order.
+    if (key !== at) return -1
+    const keyEnd = scanString(text, key)
+    if (!isAscending(bytes, before, beforeEnd, key, keyEnd)) return -1
+    const value = valueAfter(text, keyEnd)
+    if (value !== keyEnd + 1) return -1
+    const end = canonicalEnd(text, value, depth)
+    if (end < 0) return -1
+    before = key
+    beforeEnd = keyEnd
+    key = nextKey(text, end)
+    at = end + 1
+  }
+  return -key === (before < 0 ? at + 1 : at) ? -key : -1
+}
+
+function canonicalArrayEnd(text: Source, position: number, depth: number): number {
+  const { bytes } = text
+  if (depth > text.maxDepth) return -1
+  let at = position + 1
+  if (bytes[at] === BRACKET_CLOSE && at < text.end) return at + 1
+  while (at < text.end) {
+    const end = canonicalEnd(text, at, depth)
+    if (end < 0 || end >= text.end) return -1
+    if (bytes[end] === BRACKET_CLOSE) return end + 1
+    if (bytes[end] !== COMMA_BYTE) return -1
+    at = end + 1
+  }
+  return -1
+}
+
+/** Of two keys with their quotes: both of plain ASCII, whose order is that of its bytes, and the first is the lesser. */
+function isAscending(
+  bytes: Uint8Array,
+  one: number,
+  oneEnd: number,
+  other: number,
+  otherEnd: number,
+): boolean {
+  for (let at = other; at < otherEnd; at += 1)
+    if (bytes[at]! >= 0x80 || bytes[at] === BACKSLASH) return false
+  if (one < 0) return true
+  const length = Math.min(oneEnd - one, otherEnd - other) - 1
+  for (let index = 1; index < length; index += 1) {
+    const difference = bytes[other + index]! - bytes[one + index]!
+    if (difference !== 0) return difference > 0
+  }
+  return oneEnd - one < otherEnd - other
+}
+
+/** Digits alone, the last of them no zero: nothing is left to be shortened. */
+function isPlainNumber(bytes: Uint8Array, start: number, end: number): boolean {
+  const first = bytes[start] === 0x2d ? start + 1 : start
+  for (let at = first; at < end; at += 1) if (bytes[at]! < 0x30 || bytes[at]! > 0x39) return false
+  return bytes[end - 1] !== 0x30 || end - start === 1
 }
 
 /** Nested, since members move when sorted; copying them at every level would be quadratic. */
