@@ -88,6 +88,36 @@ test('a list without end is read to its bound, and said to be not whole', async 
   expect(report.lists[0]).toMatchObject({ pages: 50, items: 50, incomplete: 'more than 50 pages' })
 })
 
+test.each([
+  { variant: 'that never moves', cursors: ['3'] },
+  { variant: 'that goes in a circle', cursors: ['a', 'b'] },
+])(
+  'C15: a cursor $variant is told, and what it brought again is not counted again',
+  async ({ cursors }) => {
+    let asked = 0
+    const tools = ['t0', 't1', 't2'].map((name) => ({ ...SOUND_TOOLS[0], name }))
+    const methods = {
+      'tools/list': () => ({ tools, nextCursor: cursors[(asked += 1) % cursors.length] }),
+    }
+    const report = await runProbe(await serveSound({ era: 'modern', methods }))
+    expect(report.lists[0]).toMatchObject({ items: 3, incomplete: 'its cursors do not move on' })
+    expect(brokenRules(report)).toEqual(['list.cursor-ignored', 'list.cursor-invented'])
+  },
+)
+
+test('C20: lines that are no messages are told, and answer nothing', async () => {
+  const file = join(import.meta.dirname, '../../../test/cases/C20-framing-noise-on-stdout.json')
+  const { given } = JSON.parse(readFileSync(file, 'utf8')) as { given: { stdout_lines: string[] } }
+  const lines = given.stdout_lines
+    .filter((line) => !line.startsWith('<'))
+    .map((line) => `${line}\n`)
+  const source = soundLines('', `raw(${JSON.stringify(lines.join(''))})`)
+  const report = await runProbe(inlineServer(source) as ProbeTarget)
+  expect(brokenRules(report)).toEqual(['era.sessions-only', 'stdio.noise'])
+  expect(report.findings[0]).toMatchObject({ rule: 'stdio.noise', saw: lines[0]?.trim() })
+  expect(report.lists[0]).toMatchObject({ items: 1 })
+})
+
 test('a thousand broken tools are not a thousand lines', async () => {
   const tools = Array.from({ length: 1_000 }, (_, index) => ({
     name: `bad name ${index}`,

@@ -167,7 +167,6 @@ export const MODERN: Partial<Record<RuleId, Case>> = {
             : { tools: SOUND_TOOLS, nextCursor: 'again' },
       },
     },
-    also: ['tool.name-duplicate'],
   },
   'list.cursor-refused': {
     server: {
@@ -186,7 +185,6 @@ export const MODERN: Partial<Record<RuleId, Case>> = {
       tool({ description: 'two' }),
       tool({ name: 'other' }),
     ),
-    also: ['list.cursor-ignored'],
   },
   'tool.name-invalid': { server: tools(tool({ name: 'no spaces please' })) },
   'tool.input-schema': { server: tools(tool({ inputSchema: { type: 'array' } })) },

@@ -1,5 +1,7 @@
 /** What each model API says of a tool as it is. */
 import fc from 'fast-check'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { judgeForModels, MODEL_APIS } from './model-schemas.ts'
 import { externalReference, isRecursive, partsOf } from './schema-walk.ts'
@@ -10,6 +12,12 @@ const closed = (properties: object): object => ({
   required: Object.keys(properties),
   additionalProperties: false,
 })
+
+const toolsOf = (file: string): readonly { name: string; inputSchema: unknown }[] => {
+  const text = readFileSync(join(import.meta.dirname, '../../../test/cases', file), 'utf8')
+  return (JSON.parse(text) as { given: { tools: { name: string; inputSchema: unknown }[] } }).given
+    .tools
+}
 
 /** `api: reasons` of one tool. */
 function reasonsOf(inputSchema: unknown, name = 'tool'): Record<string, readonly string[]> {
@@ -47,6 +55,28 @@ test('names: 64 of letters, digits, _ and -; dots are for Gemini alone', () => {
   expect(named('x'.repeat(65)).length).toBe(5)
   expect(reasonsOf({ type: 'object' }, '7zip')).not.toHaveProperty('anthropic')
   expect(reasonsOf({ type: 'object' }, '7zip')['gemini']?.[0]).toContain('the name does not match')
+})
+
+test('C05: which tools a model API refuses for what stands at the root, and that the rest are taken', () => {
+  const refused = toolsOf('C05-schema-top-level-anyof.json').map(({ name, inputSchema }) => [
+    name,
+    reasonsOf(inputSchema, name)['anthropic'] ?? [],
+    reasonsOf(inputSchema, name)['openai'] ?? [],
+  ])
+  expect(refused).toEqual([
+    ['plain', [], []],
+    ['attach', ['anyOf may not stand at the root'], ['anyOf may not stand at the root']],
+    ['cond', ['allOf may not stand at the root'], ['allOf may not stand at the root']],
+  ])
+})
+
+test('C01: names with dots, slashes, spaces and letters of other alphabets are told one by one', () => {
+  const tools = toolsOf('C01-names-dots-slashes-unicode.json')
+  const taken = tools.filter(({ name, inputSchema }) => !('openai' in reasonsOf(inputSchema, name)))
+  expect(taken.map(({ name }) => name)).toEqual(
+    tools.map(({ name }) => name).filter((name) => /^[a-zA-Z0-9_-]{1,64}$/.test(name)),
+  )
+  expect(taken.length).toBeLessThan(tools.length)
 })
 
 test.each(['anyOf', 'oneOf', 'allOf'])(

@@ -101,24 +101,28 @@ class Pages {
     if (reply.kind !== 'result') return this.#refused(reply)
     const { [this.#list.kind]: items, nextCursor: next, cacheScope } = reply.result
     if (!Array.isArray(items)) return this.#bad(`no list in ${this.#list.kind}`)
+    const page = JSON.stringify(items)
+    if (items.length > 0 && page === this.#lastPage) return this.#stuck()
     this.#pages += 1
+    this.#lastPage = page
     if (this.#pages === 1) this.#scope = cacheScope
-    else if (cacheScope !== this.#scope)
+    else if (cacheScope !== this.#scope) {
       this.#findings.add('cache.scope-differs', undefined, this.#place)
+    }
     for (const item of items as readonly unknown[]) {
       if (isObject(item)) this.#items.push(item)
       else this.#findings.add('list.shape', 'an item that is no object', this.#place)
     }
     if (next === undefined || next === null) return undefined
     if (typeof next !== 'string') return this.#bad('a nextCursor that is no string')
-    const page = JSON.stringify(items.map((item) => nameOf(item, this.#list.key)))
-    if (this.#cursors.has(next) || (items.length > 0 && page === this.#lastPage)) {
-      this.#findings.add('list.cursor-ignored', `page ${this.#pages}`, this.#place)
-      return { incomplete: 'its cursors do not move on' }
-    }
+    if (this.#cursors.has(next)) return this.#stuck()
     this.#cursors.add(next)
-    this.#lastPage = page
     return next
+  }
+
+  #stuck(): { readonly incomplete: string } {
+    this.#findings.add('list.cursor-ignored', `after page ${this.#pages}`, this.#place)
+    return { incomplete: 'its cursors do not move on' }
   }
 
   #refused(reply: Reply): { readonly incomplete: string } {
