@@ -1,36 +1,36 @@
 /**
  * `npm run build`: the package's dist, from nothing.
  *
- * The compiler emits modules and declarations; what is not TypeScript (migrations, pages) is copied
- * beside them, because code finds it relative to itself.
+ * The compiler says what the library door's types are; what runs is bundled, since a start would else read hundreds of files.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { listFiles } from './source-tree.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { copyDeclarations } from './declarations.ts'
 
 /**
  * Builds a repository's dist.
  *
- * @param dist where to; what is there is removed. @returns the compiler's exit code; 0 when dist is whole.
+ * @param dist where to; what is there is removed. @returns an exit code; 0 when dist is whole. Faults of types leave a dist that runs.
  */
 export function build(root: string, dist = join(root, 'dist')): number {
   rmSync(dist, { recursive: true, force: true })
-  const compiler = join(root, 'node_modules/typescript/bin/tsc')
-  const command = [compiler, '-p', 'tsconfig.build.json', '--outDir', dist]
-  const compiled = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' })
-  for (const path of listFiles(root, 'src').filter(isAsset)) {
-    const copy = join(dist, path.slice('src/'.length))
-    mkdirSync(dirname(copy), { recursive: true })
-    cpSync(join(root, path), copy)
+  const bundled = run(root, [join(import.meta.dirname, 'bundle.ts'), root, dist])
+  if (bundled !== 0) return bundled
+  const types = mkdtempSync(join(tmpdir(), 'comity-build-'))
+  try {
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const checked = run(root, [compiler, '-p', 'tsconfig.build.json', '--outDir', types])
+    copyDeclarations(types, dist)
+    return checked
+  } finally {
+    rmSync(types, { recursive: true, force: true })
   }
-  return compiled.status ?? 1
 }
 
-function isAsset(path: string): boolean {
-  return (
-    !path.endsWith('.ts') && !path.startsWith('src/testkit/') && !path.endsWith('tsconfig.json')
-  )
+function run(root: string, command: readonly string[]): number {
+  return spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' }).status ?? 1
 }
 
 if (import.meta.main) process.exitCode = build(join(import.meta.dirname, '..'))

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { BUILT_IN } from './built-in.ts'
 import { FOLDERS } from './folders.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -30,12 +31,15 @@ function names(section: string): string[] {
 
 test('every dependency has its line of why, and no line is left of one that went', () => {
   expect(names('Shipped')).toEqual(Object.keys(manifest.dependencies).toSorted())
-  expect(names('Development')).toEqual(Object.keys(manifest.devDependencies).toSorted())
+  expect(names('Built in')).toEqual(BUILT_IN)
+  expect([...names('Built in'), ...names('Development')].toSorted()).toEqual(
+    Object.keys(manifest.devDependencies).toSorted(),
+  )
   expect(names('Held back')).toEqual(Object.keys(manifest.overrides))
 })
 
 test('a shipped dependency may be imported exactly where the page says', () => {
-  for (const [name = '', where = ''] of rows('Shipped')) {
+  for (const [name = '', where = ''] of [...rows('Shipped'), ...rows('Built in')]) {
     const allowed = Object.entries(FOLDERS).flatMap(([folder, { npm }]) =>
       folder !== 'testkit' && npm.includes(name.replaceAll('`', '')) ? [folder] : [],
     )

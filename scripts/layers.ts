@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { BUILT_IN } from './built-in.ts'
 import { judgeHouse } from './house.ts'
 import { judgeExample, judgeSource, type Finding, type Packages } from './judge-file.ts'
 import { measureLengths, type Lengths } from './lengths.ts'
@@ -65,6 +66,7 @@ function readPackages(root: string): Packages {
       ...names('dependencies'),
       ...names('optionalDependencies'),
       ...names('peerDependencies'),
+      ...names('devDependencies').filter((name) => BUILT_IN.includes(name)),
     ]),
     development: new Set(names('devDependencies')),
   }

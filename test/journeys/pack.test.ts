@@ -130,7 +130,14 @@ test(
 test('the package holds what is published and nothing else', () => {
   const inside = readdirSync(join(home, 'node_modules/comity'), { recursive: true }).map(String)
   expect(inside).toEqual(
-    expect.arrayContaining(['LICENSE', 'bin/comity.js', 'dist/cli/main.js', 'dist/index.js']),
+    expect.arrayContaining([
+      'LICENSE',
+      'bin/comity.js',
+      'dist/LICENSES.txt',
+      'dist/cli/main.js',
+      'dist/index.js',
+      'dist/index.d.ts',
+    ]),
   )
   expect(
     inside.filter((path) => /\.(?:test|fixture)\.|testing|testkit|^src\b|^scripts\b/.test(path)),
