@@ -12,10 +12,20 @@ export interface Place<Item> {
   readonly isHeld: boolean
 }
 
-interface Node<Item> extends Place<Item> {
-  isHeld: boolean
+/**
+ * A class, since V8 counts who lives on from where a literal stands: in the first moment of a load all of them do, by their
+ * number in flight, and from then on it would make each one old from its birth, with the whole call behind it.
+ */
+class Node<Item> implements Place<Item> {
+  readonly item: Item
+  isHeld = true
   before: Node<Item> | undefined
-  after: Node<Item> | undefined
+  after: Node<Item> | undefined = undefined
+
+  constructor(item: Item, before: Node<Item> | undefined) {
+    this.item = item
+    this.before = before
+  }
 }
 
 export class InFlight<Item> {
@@ -29,7 +39,7 @@ export class InFlight<Item> {
 
   add(item: Item): Place<Item> {
     const before = this.#newest
-    const node: Node<Item> = { item, isHeld: true, before, after: undefined }
+    const node = new Node(item, before)
     if (before === undefined) this.#oldest = node
     else before.after = node
     this.#newest = node
