@@ -1,4 +1,5 @@
 /** What is under way stays in order whatever is removed from it, and costs no more than it holds. */
+import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { InFlight, type Place } from './in-flight.ts'
@@ -25,4 +26,25 @@ test('holds what was added and not removed, oldest first', () => {
       }
     }),
   )
+})
+
+test('what is added stays young, though all there are were in flight when V8 looked first', () => {
+  const program = `
+    import { InFlight } from ${JSON.stringify(import.meta.resolve('./in-flight.ts'))};
+    const inFlight = new InFlight();
+    const held = [];
+    for (let round = 0; round < 200; round++) {
+      for (let one = 0; one < 300; one++) held.push(inFlight.add(one));
+      gc({ type: 'minor' });
+      for (const place of held.splice(0)) inFlight.remove(place);
+    }
+    for (let one = 0; one < 20_000; one++) inFlight.remove(inFlight.add(one));
+    const place = inFlight.add(0);
+    console.log(%InYoungGeneration(place));
+  `
+  // V8 makes up its mind when its young space is as large as it may become.
+  const space = ['--min-semi-space-size=1', '--max-semi-space-size=1']
+  const flags = ['--expose-gc', '--allow-natives-syntax', ...space, '--input-type=module']
+  const said = execFileSync(process.execPath, [...flags, '--eval', program], { encoding: 'utf8' })
+  expect(said.trim()).toBe('true')
 })
