@@ -81,8 +81,12 @@ describe('comity login and logout', () => {
       expiresAt: expect.any(String),
       renewable: true,
     })
-    expect((await comity(home, 'doctor')).stdout).toContain(
+    const { stdout: examined } = await comity(home, 'doctor')
+    expect(examined).toContain(
       `✓ logins: local is logged in to docs at ${provider.issuer}, scopes files:read`,
+    )
+    expect(examined).toContain(
+      `! logins: for docs comity registered itself at ${provider.issuer} (dynamic client registration): deprecated since 2026-07-28`,
     )
     const out = await comity(home, 'logout', 'docs')
     expect([out.code, out.stdout]).toEqual([

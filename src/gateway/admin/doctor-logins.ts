@@ -32,8 +32,24 @@ export function examineLogins(config: Config): readonly Finding[] {
   ): readonly Finding[] {
     if (auth === undefined) return []
     const byPerson = auth.grant === 'authorization_code'
-    return (byPerson ? principals : principals.slice(0, 1))
-      .flatMap((principal) => desk.standingOf(principal, { name, url, auth }))
-      .map((standing) => ({ about: ABOUT, state: 'ok', text: sayStanding(standing, byPerson) }))
+    const asked = byPerson ? principals : principals.slice(0, 1)
+    const peer = { name, url, auth }
+    const standings = asked
+      .flatMap((principal) => desk.standingOf(principal, peer))
+      .map((standing): Finding => {
+        return { about: ABOUT, state: 'ok', text: sayStanding(standing, byPerson) }
+      })
+    const issuers = new Set(asked.flatMap((one) => desk.registeredItselfAt(one, peer)))
+    return [...standings, ...[...issuers].map((issuer) => selfRegistered(name, issuer))]
+  }
+}
+
+/** @source MCP 2026-07-28, authorization, client registration approaches; deprecated features */
+function selfRegistered(name: string, issuer: string): Finding {
+  return {
+    about: ABOUT,
+    state: 'note',
+    text: `for ${name} comity registered itself at ${issuer} (dynamic client registration): deprecated since 2026-07-28, goes not before the first revision from 2027-07-28 on`,
+    todo: `where ${issuer} takes a client ID metadata document or a client of yours, set mcpServers.${name}.auth.metadataUrl or auth.client`,
   }
 }

@@ -71,6 +71,12 @@ export interface LoginDesk {
   /** @throws ComityError when the tokens cannot be read. */
   standingOf(principal: string, peer: AuthPeer): readonly Standing[]
   /**
+   * Authorization servers where that was granted to a client that had registered itself, which is deprecated.
+   *
+   * @source MCP 2026-07-28, authorization, dynamic client registration
+   */
+  registeredItselfAt(principal: string, peer: AuthPeer): readonly string[]
+  /**
    * Tells, within a second, that somebody logged in or out, or renewed, in this process or another: what failed for want of a
    * login may be tried again.
    *
@@ -135,6 +141,16 @@ export function createLoginDesk(options: LoginDeskOptions): LoginDesk {
       return places.flatMap((place) => {
         const kept = store?.load(place)
         return kept === undefined ? [] : [standingAt(place, kept.tokens, peer)]
+      })
+    },
+    registeredItselfAt(principal, peer) {
+      const store = tokens.openIfThere()
+      const places = store?.placesOf(ownerOf(principal, peer), peer.name) ?? []
+      // A client that the operator registered, or whose document he put up, is kept nowhere here.
+      return places.flatMap((place) => {
+        const id = store?.load(place)?.tokens.clientId
+        const client = id === undefined ? id : store?.loadClient(place.issuer, peer.name, id)
+        return client === undefined ? [] : [place.issuer]
       })
     },
     watch: (listener) => watchTokens(tokens, listener),
