@@ -38,8 +38,9 @@ export async function probe(
   }
 }
 
-function isSound({ reached, findings }: ProbeReport): boolean {
-  return reached && !findings.some(({ severity }) => severity === 'error')
+function isSound({ reached, findings, card }: ProbeReport): boolean {
+  const all = [...findings, ...(card?.findings ?? [])]
+  return reached && !all.some(({ severity }) => severity === 'error')
 }
 
 function wantedOf({ peer, config }: ProbeOptions, target: readonly string[]): ProbeWanted {

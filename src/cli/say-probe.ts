@@ -23,6 +23,7 @@ export function showProbe(terminal: Terminal, report: ProbeReport): void {
     showRevisions(terminal, report)
     return
   }
+  if (report.card !== undefined) return showCard(terminal, at, report.card)
   const { name, version, title } = callsItself
   const itself = [name, version].filter((one) => one !== undefined).join(' ')
   const named = title === undefined || title === name ? itself : `${itself} (${title})`
@@ -33,6 +34,26 @@ export function showProbe(terminal: Terminal, report: ProbeReport): void {
   showModels(terminal, report)
   for (const skipped of report.skipped) say(terminal, 'not seen', visible(skipped))
   showFindings(terminal, report)
+}
+
+/** The four things a card answers, and what is wrong with it. */
+function showCard(terminal: Terminal, at: string, card: NonNullable<ProbeReport['card']>): void {
+  const { usable, detail, who, description, does = [], reached = [], authenticates = [] } = card
+  terminal.line(`${at}: an agent card of A2A`)
+  if (!usable) say(terminal, 'unusable', brief(detail ?? 'nothing can be done by it', 300))
+  else {
+    say(terminal, 'who', brief(`${who ?? ''}: ${description ?? ''}`, 300))
+    for (const { id, name } of does.slice(0, 20))
+      say(terminal, 'what', brief(`${id}: ${name}`, 160))
+    for (const one of reached) say(terminal, 'reached by', brief(one, 200))
+    const ways = authenticates.length === 0 ? ['nothing is asked for'] : authenticates
+    for (const one of ways) say(terminal, 'logs in', brief(one, 200))
+  }
+  for (const { severity, path, message } of card.findings) {
+    terminal.line(
+      `${SIGNS[severity]} ${brief(path === '' ? 'card' : path, 80)}: ${brief(message, 300)}`,
+    )
+  }
 }
 
 function say(terminal: Terminal, label: string, text: string): void {

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../mcp/upstream-peer.ts'
+import { listen, until } from '../mcp/upstream-peer.ts'
 import { RULES } from '../../src/mcp/probe/rules.ts'
 import { serveSound } from '../../src/mcp/probe/sound-server.fixture.ts'
 
@@ -156,6 +156,42 @@ test('a peer by its name, with what only its configuration says', async () => {
   const other = await comity('probe', '--peer', 'notes', '-c', config)
   expect({ code: other.code, error: other.error }).toMatchObject({ code: 2 })
   expect(other.error).toContain('no peer is called notes; configured: docs')
+})
+
+test('an agent by its card, and an agent peer by its name, each with the four things a card answers', async () => {
+  const card = {
+    name: 'Desk',
+    description: 'Finds things.',
+    version: '1.0.0',
+    capabilities: {},
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'find', name: 'Find', description: 'Finds.', tags: [] }],
+  }
+  const base = await listen((request, response) => {
+    const url = `http://${request.headers.host}/a2a`
+    const supportedInterfaces = [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ ...card, supportedInterfaces }))
+  })
+  const url = `${base}/.well-known/agent-card.json`
+  const alone = await comity('probe', url)
+  expect(alone.code).toBe(0)
+  expect(alone.out.split('\n')).toEqual([
+    `${url}: an agent card of A2A`,
+    '  who         Desk 1.0.0: Finds things.',
+    '  what        find: Find',
+    `  reached by  JSONRPC 1.0 at ${base}/a2a`,
+    '  logs in     nothing is asked for',
+    '',
+  ])
+  const folder = mkdtempSync(join(tmpdir(), 'comity-probe-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const config = join(folder, 'comity.yaml')
+  writeFileSync(config, JSON.stringify({ agents: { desk: { card: url } }, store: 'sqlite:./c.db' }))
+  const peer = await comity('probe', 'desk', '-c', config)
+  expect(peer).toMatchObject({ code: 0 })
+  expect(peer.out).toContain('desk: ')
 })
 
 test('Ctrl-C ends it and the server that it started', async () => {

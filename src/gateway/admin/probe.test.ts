@@ -248,7 +248,7 @@ describe('a configured peer', () => {
     expect([...bore]).toEqual([undefined])
   })
 
-  test('an agent and a name that nobody has are refused in words', async () => {
+  test('a name that nobody has is refused in words', async () => {
     await expect(probePeer('nobody', {})).rejects.toThrow('no peer is called nobody')
   })
 })
@@ -257,4 +257,62 @@ test('an address with a password in it is refused before anything is sent', asyn
   await expect(probeUrl('http://user:secret@127.0.0.1:9/mcp')).rejects.toThrow(
     'user name or password',
   )
+})
+
+describe('R075: an agent card is shown as what it answers', () => {
+  const serveCard = async (over: (origin: string) => object = () => ({})): Promise<string> => {
+    const server = createServer((request, response) => {
+      const origin = `http://${request.headers.host}`
+      if (request.method !== 'GET') return void response.writeHead(405).end()
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ ...soundCard(origin), ...over(origin) }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/.well-known/agent-card.json`
+  }
+
+  const soundCard = (origin: string): object => ({
+    name: 'Desk',
+    description: 'Finds things.',
+    version: '1.2.0',
+    provider: { organization: 'Example', url: 'https://example.com' },
+    capabilities: {},
+    supportedInterfaces: [
+      { url: `${origin}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    ],
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [{ id: 'find', name: 'Find', description: 'Finds.', tags: [] }],
+    securitySchemes: { token: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    securityRequirements: [{ schemes: { token: { list: ['read'] } } }],
+  })
+
+  test('who, what, how to reach, how to authenticate', async () => {
+    const url = await serveCard()
+    const { origin } = new URL(url)
+    const report = await probeUrl(url)
+    expect(report.reached).toBe(true)
+    expect(report.card).toEqual({
+      at: url,
+      usable: true,
+      who: 'Desk 1.2.0, by Example',
+      description: 'Finds things.',
+      does: [{ id: 'find', name: 'Find' }],
+      reached: [`JSONRPC 1.0 at ${origin}/a2a`],
+      authenticates: ['token (Authorization: Bearer) for read'],
+      findings: [],
+    })
+  })
+
+  test('one that cannot be used says why; one that is not there is not reached', async () => {
+    const broken = await probeUrl(await serveCard(() => ({ skills: [] })))
+    expect(broken).toMatchObject({ reached: true, card: { usable: false } })
+    expect(broken.card?.findings[0]).toMatchObject({ severity: 'error', path: 'skills' })
+    const gone = await probeUrl('http://127.0.0.1:9/.well-known/agent-card.json')
+    expect(gone.reached).toBe(false)
+  })
 })

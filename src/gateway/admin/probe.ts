@@ -8,7 +8,7 @@ import {
   type ProbeOptions,
   type ProbeTarget,
 } from '../../mcp/probe/probe-server.ts'
-import type { ProbeReport } from '../../mcp/probe/report.ts'
+import type { ProbeReport as ServerReport } from '../../mcp/probe/report.ts'
 import { createCompileSchema } from '../checks/compile-schema.ts'
 import { createDeadline } from '../checks/deadline.ts'
 import { maskFor } from '../compose/mask-peer.ts'
@@ -17,8 +17,10 @@ import { packageVersion } from '../compose/version.ts'
 import type { Config, McpServerConfig } from '../config/config.ts'
 import { ComityError } from './errors.ts'
 import { learnAuth } from './probe-auth.ts'
+import { type CardFacts, type CardPlace, learnCard, looksLikeCard } from './probe-card.ts'
 
-export type { ProbeReport } from '../../mcp/probe/report.ts'
+/** Of a server; of an agent there is its card in its place. */
+export type ProbeReport = ServerReport & { readonly card?: CardFacts }
 
 /** What is to be probed. */
 export type ProbeWanted =
@@ -35,7 +37,7 @@ type Environment = Readonly<Record<string, string | undefined>>
  * Probes it.
  *
  * @param environment what a command's minimal environment is chosen from.
- * @throws ComityError `usage` for an address that is none, `not_found` and `conflict` for a peer that is no MCP server.
+ * @throws ComityError `usage` for an address with a password in it, `not_found` for a peer that nobody configured.
  */
 export async function probe(
   wanted: ProbeWanted,
@@ -75,8 +77,11 @@ async function probeUrl(
       'usage',
       'the address has a user name or password in it: configure the server as a peer and probe that',
     )
-  const target = { transport: 'http' as const, url, headers: {} }
   const shown = { transport: 'http' as const, at: showUrl(url) }
+  if (looksLikeCard(url)) {
+    return probeAgent({ url, headers: {}, allowedOrigins: [] }, shown, signal)
+  }
+  const target = { transport: 'http' as const, url, headers: {} }
   return probeServer(target, shown, depsOf(environment, url), signal, options)
 }
 
@@ -86,6 +91,14 @@ async function probePeer(
   signal: AbortSignal,
   options: ProbeOptions,
 ): Promise<ProbeReport> {
+  const agent = config.agents.find((one) => one.name === name)
+  if (agent !== undefined) {
+    const { card: url, headers, allowHosts, brought } = agent
+    const allowedOrigins = allowHosts.flatMap((host) => [`https://${host}`, `http://${host}`])
+    const shown = { transport: 'http' as const, at: showUrl(url), peer: name }
+    const report = await probeAgent({ url, headers, allowedOrigins }, shown, signal)
+    return masked(report, maskFor({ url, headers, brought }))
+  }
   const server = serverOf(config, name)
   if (server.transport === 'stdio') {
     const { command, args, env, cwd } = server
@@ -113,11 +126,35 @@ async function probePeer(
   }
 }
 
+/** An agent shows itself by its card: that is all that is looked at. */
+async function probeAgent(
+  place: CardPlace,
+  target: ProbeReport['target'],
+  signal: AbortSignal,
+): Promise<ProbeReport> {
+  const since = performance.now()
+  const card = await learnCard(place, signal)
+  return {
+    target,
+    reached: card.usable || card.findings.length > 0,
+    ...(card.detail === undefined ? {} : { unreachable: card.detail }),
+    card,
+    revisions: [],
+    callsItself: {},
+    capabilities: {},
+    extensions: {},
+    lists: [],
+    findings: [],
+    more: {},
+    models: { summary: [], verdicts: [] },
+    skipped: [],
+    tookMs: Math.round(performance.now() - since),
+  }
+}
+
 function serverOf(config: Config, name: string): McpServerConfig {
   const server = config.mcpServers.find((one) => one.name === name)
   if (server !== undefined) return server
-  if (config.peers.includes(name))
-    throw new ComityError('conflict', `${name} is an agent: comity probe looks at MCP servers`)
   throw new ComityError(
     'not_found',
     `no peer is called ${name}; configured: ${config.peers.join(', ') || 'none'}`,
