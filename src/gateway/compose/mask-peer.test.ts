@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Migrating } from '../../core/ports/migration.ts'
 import type { Peer } from '../../core/ports/peer.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
 import { mcpNative } from '../../mcp/wire/native.ts'
@@ -133,4 +134,38 @@ describe("T12: an error in the peer's own words", () => {
     expect(outcome).toMatchObject({ state: 'failed', code: 'peer_error' })
     expect(nativeOf(outcome)).toBeUndefined()
   })
+})
+
+test('T12: what is said of a peer between two revisions holds none of it either, and decisions reach the peer', () => {
+  const counts = { revision: '2025-11-25', share: 1, calls: 0, errors: 0, toolErrors: 0 }
+  const difference = { kind: 'tool', name: 't', change: 'changed', lines: [SAID] } as const
+  const move = { peer: 'talkative', endpoint: 'e', from: '2025-11-25', to: '2026-07-28', share: 1 }
+  const decision = {
+    ...move,
+    decided: 'promoted',
+    at: '2026-12-01T00:00:00.000Z',
+    by: 'x',
+  } as const
+  const applied: unknown[] = []
+  const migration: Migrating = {
+    move,
+    apply: (one) => applied.push(one),
+    report: () => ({
+      from: counts,
+      to: { ...counts, revision: '2026-07-28' },
+      suspended: SAID,
+      unlisted: SAID,
+      faults: 1,
+      fellBack: 0,
+      kept: 0,
+      heldBack: 0,
+      differences: [difference],
+    }),
+  }
+  const masked = maskPeer({ ...talkative, migration, deprecated: () => [] }, given)
+  expect(JSON.stringify(masked.migration?.report())).not.toMatch(/4711|0815|ssw0rd|query/u)
+  expect(masked.migration?.move).toEqual(move)
+  masked.migration?.apply(decision)
+  expect(applied).toEqual([decision])
+  expect(masked.deprecated?.()).toEqual([])
 })
