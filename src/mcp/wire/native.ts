@@ -1,6 +1,7 @@
 /** Scanned bytes as the core words JsonText and Native: parsed once, and only when somebody asks. */
 import type { JsonText, Native } from '../../core/words/native.ts'
-import { readValue, type Member } from './spans.ts'
+import { readLargeValue } from './large-value.ts'
+import type { Member } from './spans.ts'
 
 /** Bytes that were scanned, as a JsonText. */
 export function jsonText(bytes: Uint8Array): JsonText {
@@ -35,7 +36,7 @@ class ScannedText implements JsonText {
   }
 
   value(): unknown {
-    if (!this.#isRead) this.#value = readValue(this.bytes)
+    if (!this.#isRead) this.#value = readLargeValue(this.bytes)
     this.#isRead = true
     return this.#value
   }
