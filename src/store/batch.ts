@@ -59,7 +59,6 @@ function inTransaction<T>(
   work: () => T,
 ): { readonly done: T } | { readonly error: unknown; readonly committing: boolean } {
   const before = writer.head
-  writer.wholes.clear()
   let done: T | undefined
   let committing = false
   try {

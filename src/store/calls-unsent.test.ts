@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { setTimeout as turn } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openStore } from './open-sqlite.ts'
 import type { Store } from './store.ts'
 import {
@@ -26,6 +27,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
+  vi.useRealTimers()
   await store.close()
   folder.remove()
   expect(faults).toEqual([])
@@ -118,14 +120,63 @@ test('a second end of a call is a fault that is told, and takes nothing of other
   expect(await store.verify()).toMatchObject({ sound: true })
 })
 
-test('the same id twice in one batch is refused to the second, and the first stands', async () => {
+test('the same id twice is refused to the second act, and the first stands', async () => {
   const { ledger } = store
-  for (const id of ['r1', 'r2', 'r1']) {
-    void ledger.open(createOpening(id, READ))
-    void ledger.settle(id, completed(), { barrier: false })
-  }
+  await ledger.open(createOpening('a1', { actKey: '1' }))
+  await expect(ledger.open(createOpening('a1', { actKey: '2' }))).rejects.toMatchObject({
+    code: 'internal',
+  })
   await store.flush()
-  expect(faults.splice(0)).toHaveLength(1)
-  expect(written().map(([callId]) => callId)).toEqual(['r1', 'r1', 'r2', 'r2'])
+  expect(written().map(([callId, kind]) => `${callId} ${kind}`)).toEqual(['a1 opened'])
   expect(await store.verify()).toMatchObject({ sound: true })
 })
+
+test('a read under way lies while acts are written, and then goes whole', async () => {
+  // However slow the disk is: no time passes.
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const { ledger } = store
+  void ledger.open(createOpening('r1', READ))
+  await ledger.open(createOpening('a1', { actKey: '1' }))
+  ledger.note('r1', { kind: 'dispatched', facts: { wireId: 'w1' } })
+  await ledger.open(createOpening('a2', { actKey: '2' }))
+  void ledger.settle('r1', completed(), { barrier: false })
+  await store.flush()
+  expect(written().map(([callId, kind]) => `${callId} ${kind}`)).toEqual([
+    'a1 opened',
+    'a2 opened',
+    'r1 opened',
+    'r1 dispatched',
+    'r1 settled',
+  ])
+  expect(await store.verify()).toMatchObject({ sound: true })
+})
+
+test('a read that lasts is on record before it ends, also while nothing else is written', async () => {
+  const { ledger } = store
+  void ledger.open(createOpening('r1', READ))
+  await until(() => store.call('r1') !== undefined)
+  expect(store.call('r1')?.state).toBe('open')
+  void ledger.settle('r1', completed(), { barrier: false })
+  await until(() => store.call('r1')?.state === 'settled')
+})
+
+test('what must stand behind the opening of a read takes it along', async () => {
+  // However slow the disk is: no time passes.
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const { ledger } = store
+  void ledger.open(createOpening('r1', READ))
+  await ledger.open(createOpening('a1', { actKey: '1' }))
+  await ledger.record('r1', { kind: 'answered', facts: {} })
+  expect(written().map(([callId, kind]) => `${callId} ${kind}`)).toEqual([
+    'a1 opened',
+    'r1 opened',
+    'r1 answered',
+  ])
+  void ledger.settle('r1', completed(), { barrier: false })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 20_000
+  while (!condition() && performance.now() < end) await turn(5)
+  expect(condition()).toBe(true)
+}

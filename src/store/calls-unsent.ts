@@ -4,7 +4,8 @@
  *
  * A word joins those before it about its call, so it may overtake words about other calls. It may only where none of those
  * hangs on it: a read has no twin and no key, and that an act was answered keeps no other one from being opened. That an act is
- * unknown, or never ran, does decide about others, and stays in its place.
+ * unknown, or never ran, does decide about others, and stays in its place. What is said of a read under way may lie while other
+ * batches go, so that it goes whole.
  */
 import type { Opening } from '../core/ports/ledger.ts'
 import type { EntryKind } from '../core/words/entry.ts'
@@ -30,7 +31,7 @@ interface Known {
 
 export class CallsUnsent {
   readonly #committer: Committer
-  /** Begun anew with each batch: entries that come and go one by one would keep its outgrown tables alive. */
+  /** Begun anew with each batch, with those that still lie: entries that come and go one by one would keep its outgrown tables alive. */
   #known = new Map<string, Known>()
   #batch = 0
 
@@ -41,13 +42,14 @@ export class CallsUnsent {
   /** The opening of a read. */
   open(opening: Opening): void {
     const opened = openedOf(opening, this.#committer.now(), this.#committer.texts)
-    this.#begin(opening.call.callId, opened, [], null)
+    this.#begin({ do: 'call', callId: opening.call.callId, opened, notes: [], settled: null })
   }
 
   note(callId: string, kind: EntryKind, facts: string): void {
     const note: NoteWords = { now: this.#committer.now(), kind, facts }
     const known = this.#find(callId)
-    if (known === undefined) this.#begin(callId, null, [note], null)
+    if (known === undefined)
+      this.#begin({ do: 'call', callId, opened: null, notes: [note], settled: null })
     else if (this.#committer.extend(known.queued, 0)) known.words.notes.push(note)
   }
 
@@ -56,37 +58,40 @@ export class CallsUnsent {
     const settled = settledOf(outcome, this.#committer.now())
     const known = this.#find(callId)
     if (known === undefined || !mayJoin(known.words, settled))
-      this.#begin(callId, null, [], settled)
+      this.#begin({ do: 'call', callId, opened: null, notes: [], settled })
     else if (this.#committer.extend(known.queued, weighPayload(settled.payload)))
       known.words.settled = settled
   }
 
-  /** What is said of this call from here on joins nothing that was said before. */
+  /** What is said of this call from here on joins nothing that was said before, and comes behind it. */
   end(callId: string): void {
+    const known = this.#known.get(callId)
+    if (known === undefined) return
+    known.queued.lies = undefined
     this.#known.delete(callId)
   }
 
   #find(callId: string): Known | undefined {
-    if (this.#batch !== this.#committer.batches) return undefined
     const known = this.#known.get(callId)
-    return known?.words.settled === null ? known : undefined
+    return known === undefined || isOver(known) ? undefined : known
   }
 
-  #begin(
-    callId: string,
-    opened: OpenWords | null,
-    notes: NoteWords[],
-    settled: SettleWords | null,
-  ): void {
-    const words: Unsent = { do: 'call', callId, opened, notes, settled }
-    const queued = this.#committer.enqueue(words)
+  #begin(words: Unsent): void {
+    const { callId } = words
+    const queued = this.#committer.enqueue(words, words.opened?.sideEffect === false)
     if (this.#batch !== this.#committer.batches) {
       this.#batch = this.#committer.batches
+      const before = this.#known
       this.#known = new Map()
+      for (const [id, known] of before) if (!isOver(known)) this.#known.set(id, known)
     }
     if (queued === undefined) this.#known.delete(callId)
     else this.#known.set(callId, { queued, words })
   }
+}
+
+function isOver({ queued, words }: Known): boolean {
+  return queued.isSent === true || words.settled !== null
 }
 
 function mayJoin({ opened }: Unsent, { state, neverRan }: SettleWords): boolean {

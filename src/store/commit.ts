@@ -2,8 +2,8 @@
  * Group commit, the side that the main thread sees: a batch is whatever queued while the last commit ran, and where several
  * wait at a time, what comes within a moment after. A commit costs as much as ten of the writes in it.
  *
- * Writes that nobody waits for may lie up to 40 ms. Those that the disk refuses are kept, in order, and tried again; those
- * that somebody waits for are refused. Nothing that was queued is dropped silently: past the bound it is counted.
+ * Writes that nobody waits for may lie up to 40 ms, those about a read under way twice that: told whole it costs a third. Those
+ * that the disk refuses are kept, in order, and tried again; those that somebody waits for are refused. Nothing that was queued is dropped silently: past the bound it is counted.
  */
 import { Worker } from 'node:worker_threads'
 
@@ -65,6 +65,9 @@ export interface Queued {
   /** True words about what happened: tried again when the disk refused them. */
   readonly keep: boolean
   readonly done?: (applied: Applied) => void
+  /** Since when it may lie until the end of its call is said by it, too (`performance.now`). */
+  lies?: number | undefined
+  isSent?: boolean
 }
 
 export interface CommitOptions {
@@ -143,13 +146,19 @@ export class Committer {
     })
   }
 
-  /** Writes with the next commit; nobody waits. @returns undefined when it is only counted. */
-  enqueue(intent: Intent): Queued | undefined {
+  /**
+   * Writes with the next commit; nobody waits.
+   *
+   * @param lies the next one may go without it, while the end of its call is not said.
+   * @returns undefined when it is only counted.
+   */
+  enqueue(intent: Intent, lies = false): Queued | undefined {
     if (this.#refusal() !== undefined) {
       this.#unrecorded += 1
       return undefined
     }
     const queued = this.#push(intent, true, undefined)
+    if (lies) queued.lies = performance.now()
     if (this.#flying === undefined) this.#sendLater()
     return queued
   }
@@ -171,7 +180,7 @@ export class Committer {
     for (let tried = false; this.#dead === undefined && !(tried && this.#unwritable);) {
       if (this.#flying === undefined) {
         if (this.#queue.length === 0) return
-        this.#send()
+        this.#send(true)
         tried = true
       }
       await new Promise<void>((idle) => this.#idle.push(idle))
@@ -263,13 +272,16 @@ export class Committer {
     })
   }
 
-  #send(): void {
+  #send(everything = false): void {
     if (this.#flying !== undefined || this.#queue.length === 0 || this.#dead !== undefined) return
     clearTimeout(this.#timer)
     clearTimeout(this.#gathering)
     this.#timer = this.#gathering = undefined
-    const flying = this.#queue.length <= MAX_BATCH ? this.#queue : this.#queue.slice(0, MAX_BATCH)
-    this.#queue = this.#queue.slice(flying.length)
+    const flying = this.#takeBatch(everything)
+    if (flying.length === 0) {
+      this.#arm(LAZY_MS)
+      return
+    }
     this.#flying = flying
     this.#batches += 1
     this.#crowd = flying.filter(isAwaited).length
@@ -279,6 +291,22 @@ export class Committer {
     const texts = this.texts.take()
     const batch = texts.length === 0 ? form : { ...form, texts }
     this.#worker.postMessage({ do: 'commit', batch } satisfies ToWorker)
+  }
+
+  /** Takes out of the queue, in order, what flies next. */
+  #takeBatch(everything: boolean): readonly Queued[] {
+    const mayLie = !everything && this.#queue.length < MAX_BATCH
+    const since = performance.now() - LAZY_MS
+    const flying: Queued[] = []
+    const left: Queued[] = []
+    for (const queued of this.#queue) {
+      if (flying.length < MAX_BATCH && !(mayLie && isUnderWay(queued, since))) {
+        queued.isSent = true
+        flying.push(queued)
+      } else left.push(queued)
+    }
+    this.#queue = left
+    return flying
   }
 
   #receive(message: FromWorker): void {
@@ -369,6 +397,10 @@ export class Committer {
     clearTimeout(this.#gathering)
     this.#options.onFault(this.#dead)
   }
+}
+
+function isUnderWay({ command, lies }: Queued, since: number): boolean {
+  return lies !== undefined && lies > since && command.do === 'call' && command.settled === null
 }
 
 function isAwaited({ done }: Queued): boolean {

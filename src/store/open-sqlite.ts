@@ -139,6 +139,8 @@ function assemble(
     listings: createKeptListings(parts),
     onTasksChanged: (listener) => events.subscribe(listener),
     settleByHand: async (callId, word) => {
+      // What was said of a read under way may lie still.
+      await committer.flush()
       await committer.submit({ do: 'settle_by_hand', callId, ...word })
     },
     announce: (ways) => lock.announce(ways),

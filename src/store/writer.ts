@@ -41,8 +41,6 @@ export class Writer {
   readonly calls = new HeldCalls()
   /** Rows that wait for a statement; in the tables only after `rows.flush`. */
   readonly rows: Rows
-  /** Calls of this batch that stand whole in the chain. */
-  readonly wholes = new Set<string>()
   /** Tasks whose rows changed in this batch. */
   readonly touched = new Set<string>()
   #head: ChainHead
@@ -136,15 +134,8 @@ export class Writer {
     return seq
   }
 
-  /**
-   * Appends the entries of one call in one row, each with its own time.
-   *
-   * @throws ComityError `internal` when the id was given out before in this batch. Nothing asks the table: it would cost as
-   * much as the row, and ids are drawn from 80 random bits.
-   */
+  /** Appends the entries of one call in one row, each with its own time. */
   appendWhole(callId: string, entries: readonly Folded[]): void {
-    if (this.wholes.has(callId)) throw givenOutBefore(callId)
-    this.wholes.add(callId)
     let { seq, hash } = this.#head
     let at = ''
     for (const { kind, now, facts } of entries) {
@@ -216,11 +207,6 @@ export class Writer {
     }
     return statement
   }
-}
-
-/** The same id for two calls. */
-export function givenOutBefore(callId: string): ComityError {
-  return new ComityError('internal', `call ${callId} is in this store already`)
 }
 
 /** A copy of a payload behind room for its salt. */

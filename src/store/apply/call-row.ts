@@ -2,7 +2,7 @@
 import type { Recorded } from '../../core/ports/ledger.ts'
 import { ComityError } from '../../core/words/errors.ts'
 import { rowSum } from '../chain.ts'
-import { givenOutBefore, type Row, type Writer } from '../writer.ts'
+import type { Row, Writer } from '../writer.ts'
 import { loadWhole } from './whole-call.ts'
 
 export type CallState = 'open' | 'caller_gone' | 'unknown' | 'settled' | 'refused'
@@ -65,7 +65,8 @@ export function loadCallRow(writer: Writer, callId: string): CallRow | undefined
 
 /** The row of a new call. The table has it after the next flush. @throws ComityError `internal` when the id was given out before. */
 export function insertCallRow(writer: Writer, call: CallRow): void {
-  if (writer.calls.get(call.callId) !== undefined) throw givenOutBefore(call.callId)
+  if (writer.calls.get(call.callId) !== undefined)
+    throw new ComityError('internal', `call ${call.callId} is in this store already`)
   writer.calls.put(call, false)
 }
 
