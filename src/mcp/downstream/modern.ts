@@ -189,8 +189,55 @@ function encodeModern(door: Door, request: RpcRequest, made: Answer): Reply {
   const { bytes } = made
   const members = made.members ?? scanObject(bytes, undefined, VALIDATED)
   const span = { start: 0, end: bytes.length }
-  const object: ChangedObject = { span, members, changes: changesOf(door, request, made, members) }
-  return { status: 200, body: encodeChangedResult(request.id, bytes, object) }
+  const changes = changesOf(door, request, made, members)
+  const added = extendedReply(ownName(door), request.id, { span, members, changes }, bytes)
+  if (added !== undefined) return added
+  return { status: 200, body: encodeChangedResult(request.id, bytes, { span, members, changes }) }
+}
+
+/** From so many bytes on a result is not copied: its message goes out in three parts. */
+const LARGE_BYTES = 2048
+
+/**
+ * The answer that nearly all answers are: a result that says nothing of what we say. Ours goes behind its last member, as
+ * bytes that were written before.
+ *
+ * @returns undefined for any other.
+ */
+function extendedReply(
+  own: OwnName,
+  { type, json }: RpcId,
+  { members, changes }: ChangedObject,
+  bytes: Uint8Array,
+): Reply | undefined {
+  const last = members.at(-1)
+  const isPlain = type === 'integer' || PLAIN_TEXT.test(json)
+  if (last === undefined || last.value.end !== bytes.length - 1 || !isPlain) return undefined
+  const tail = tailOf(own, members, changes)
+  if (tail === undefined) return undefined
+  const head = `{"jsonrpc":"2.0","id":${json},"result":`
+  const { end } = last.value
+  const length = head.length + end + tail.length
+  if (length > LARGE_BYTES)
+    return { status: 200, body: Buffer.from(head), middle: bytes.subarray(0, end), tail }
+  const body = Buffer.allocUnsafe(length)
+  body.write(head, 0, 'latin1')
+  body.set(bytes, head.length)
+  body.set(tail, head.length + end)
+  return { status: 200, body }
+}
+
+const PLAIN_TEXT = /^[\x20-\x7e]*$/u
+
+/** What is added behind all members, with the braces of result and message; undefined when one of them changes in its place. */
+function tailOf(
+  own: OwnName,
+  members: readonly Member[],
+  changes: readonly Change[],
+): Uint8Array | undefined {
+  if (changes === own.alone) return own.tails.alone
+  const isAdded = changes === own.complete && findMember(members, 'resultType') === undefined
+  return isAdded ? own.tails.complete : undefined
 }
 
 function changesOf(
@@ -232,6 +279,8 @@ interface OwnName {
   readonly meta: Change
   readonly alone: readonly Change[]
   readonly complete: readonly Change[]
+  /** These two as they stand behind all other members, at the end of the message. */
+  readonly tails: { readonly alone: Uint8Array; readonly complete: Uint8Array }
 }
 
 const ownNames = new WeakMap<Door['serverInfo'], OwnName>()
@@ -239,12 +288,17 @@ const ownNames = new WeakMap<Door['serverInfo'], OwnName>()
 function ownName({ serverInfo }: Door): OwnName {
   const known = ownNames.get(serverInfo)
   if (known !== undefined) return known
-  const meta = { key: '_meta', value: encodeJson({ [MODERN_META.serverInfo]: serverInfo }) }
+  const text = JSON.stringify({ [MODERN_META.serverInfo]: serverInfo })
+  const meta = { key: '_meta', value: Buffer.from(text) }
   const made: OwnName = {
     info: [{ key: MODERN_META.serverInfo, value: encodeJson(serverInfo) }],
     meta,
     alone: [meta],
     complete: [{ key: 'resultType', value: encodeJson('complete') }, meta],
+    tails: {
+      alone: Buffer.from(`,"_meta":${text}}}`),
+      complete: Buffer.from(`,"resultType":"complete","_meta":${text}}}`),
+    },
   }
   ownNames.set(serverInfo, made)
   return made
