@@ -194,6 +194,27 @@ test('an agent by its card, and an agent peer by its name, each with the four th
   expect(peer.out).toContain('desk: ')
 })
 
+test('comity itself breaks no rule: its documents server, and the gateway before a conforming server', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'comity-probe-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'a.md'), '# A\n')
+  const rulesOf = ({ out }: Ran): unknown => {
+    const { findings, reached } = JSON.parse(out) as {
+      readonly findings: readonly { readonly rule: string }[]
+      readonly reached: boolean
+    }
+    return { reached, rules: [...new Set(findings.map(({ rule }) => rule))] }
+  }
+  const docs = await comity('probe', '--json', '--', 'node', BIN, 'docs', folder)
+  expect(rulesOf(docs)).toEqual({ reached: true, rules: [] })
+  const config = join(folder, 'comity.yaml')
+  const mcpServers = { peer: { command: process.execPath, args: [join(ROOT, PEER), '--stdio'] } }
+  writeFileSync(config, JSON.stringify({ mcpServers, store: 'sqlite:./comity.db' }))
+  const own = ['node', BIN, 'mcp', '--standalone', '-c', config]
+  const gateway = await comity('probe', '--json', '--timeout', '150s', '--', ...own)
+  expect(rulesOf(gateway)).toEqual({ reached: true, rules: ['deprecated.logging'] })
+}, 180_000)
+
 test('Ctrl-C ends it and the server that it started', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'comity-probe-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

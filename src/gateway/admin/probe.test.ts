@@ -248,6 +248,17 @@ describe('a configured peer', () => {
     expect([...bore]).toEqual([undefined])
   })
 
+  test('that nobody is logged in to is told apart from a broken one, with the command that logs in', async () => {
+    const asked: string[] = []
+    const url = await serveLogin({
+      onRequest: ({ method, url: path }) => asked.push(`${method} ${path}`),
+    })
+    const report = await probePeer('notes', { notes: { url } })
+    expect(report).toMatchObject({ reached: true, findings: [], auth: { wanted: true } })
+    expect(report.unreachable).toContain('comity login notes')
+    expect(asked.filter((one) => /authorize|token|register/.test(one))).toEqual([])
+  })
+
   test('a name that nobody has is refused in words', async () => {
     await expect(probePeer('nobody', {})).rejects.toThrow('no peer is called nobody')
   })
