@@ -4,6 +4,7 @@ import { ComityError } from '../gateway/admin/errors.ts'
 import type { StopInput } from '../gateway/admin/operator.ts'
 import type { Host, HostOptions } from '../gateway/compose/host.ts'
 import { openHost } from '../gateway/compose/open-host.ts'
+import { keepCallsYoung } from '../gateway/shared/keep-calls-young.ts'
 import { EXIT } from './exit-codes.ts'
 import { showStatus } from './ls.ts'
 import type { CommonOptions } from './main.ts'
@@ -62,9 +63,11 @@ export async function up(options: UpOptions, terminal: Terminal): Promise<number
       }
       // What is still asked when it ends finds a closed store: nobody waits for that report any more.
       let isLeaving = false
-      void report(host, terminal).catch((error: unknown) => {
-        if (!isLeaving) onFault('report', error)
-      })
+      void report(host, terminal)
+        .catch((error: unknown) => {
+          if (!isLeaving) onFault('report', error)
+        })
+        .finally(keepCallsYoung)
       how = await stopped
       isLeaving = true
     } finally {
