@@ -7,6 +7,7 @@ import type {
   CallReport,
   OutcomeReport,
   QuestionReport,
+  TaskReport,
 } from '../gateway/admin/operator.ts'
 import { parseExact } from '../gateway/admin/exact-json.ts'
 import { exitOfOutcome } from './exit-codes.ts'
@@ -107,6 +108,7 @@ function showReport(terminal: Terminal, report: CallReport): number {
   }
   if (report.resultText !== undefined) showResult(terminal, report.resultText)
   showOutcome(terminal, report.outcome, report.callId)
+  if (report.task !== undefined) sayTask(terminal, report.task)
   for (const question of report.questions ?? []) showQuestion(terminal, question)
   return code
 }
@@ -138,7 +140,16 @@ export function showQuestion(terminal: Terminal, question: QuestionReport): void
     terminal.note(visibleLines(JSON.stringify(question.form, undefined, 2), '  | '))
 }
 
-function showResult(terminal: Terminal, resultText: string): void {
+/** It goes on, or went on, as a task. */
+function sayTask(terminal: Terminal, { taskId, peer, next }: TaskReport): void {
+  const goesOn = next === 'nobody' ? 'it was' : 'it goes on as'
+  terminal.note(
+    `${goesOn} task ${taskId} at ${peer}: comity tasks ${taskId}${next === 'agent' ? ' --wait' : ''}`,
+  )
+}
+
+/** A result, for people. */
+export function showResult(terminal: Terminal, resultText: string): void {
   const result = parseExact(resultText) as {
     content?: unknown
     contents?: unknown

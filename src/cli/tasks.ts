@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ComityError } from '../gateway/admin/errors.ts'
 import type { TaskReport } from '../gateway/admin/operator.ts'
-import { showOutcome, showQuestion } from './call.ts'
+import { showOutcome, showQuestion, showResult } from './call.ts'
 import { EXIT, exitOfOutcome } from './exit-codes.ts'
 import type { CommonOptions } from './main.ts'
 import { durationOf, jsonOption } from './option-values.ts'
@@ -107,7 +107,7 @@ export async function cancel(
     if (terminal.json) terminal.answer(report)
     else {
       terminal.line(`${saidOf(report.confirmed)}: ${visible(report.detail)}`)
-      terminal.line('a cancel is no undo: what the agent did before stays done')
+      terminal.line('a cancel is no undo: what was done before stays done')
       showTask(terminal, report.task)
     }
     return report.confirmed === 'unconfirmed' ? EXIT.unknown : EXIT.done
@@ -142,25 +142,26 @@ export function exitOfTask(task: TaskReport): number {
 /** One task whole: state, next move, references, questions, artifacts, verdict. */
 export function showTask(terminal: Terminal, task: TaskReport): void {
   terminal.line(
-    `task ${task.taskId} at ${task.peer}: ${task.state}${task.wait === 'still_working' ? ' (still_working: the wait ended, the work is followed on)' : ''}`,
+    `task ${task.taskId} at ${placeOf(task)}: ${task.state}${task.wait === 'still_working' ? ' (still_working: the wait ended, the work is followed on)' : ''}`,
   )
   terminal.line(`  asked:     ${visible(task.title)}`)
-  terminal.line(`  next move: ${task.next}`)
+  terminal.line(`  next move: ${moverOf(task)}`)
   terminal.line(`  authority: ${task.authority}`)
   if (task.remoteTaskId !== undefined)
     terminal.line(
-      `  there:     task ${visible(task.remoteTaskId)}, context ${visible(task.contextId ?? 'none')}`,
+      `  there:     task ${visible(task.remoteTaskId)}${task.of === 'agent' ? `, context ${visible(task.contextId ?? 'none')}` : ''}`,
     )
   if (task.state === 'unknown' && task.remoteTaskId === undefined)
     terminal.line(
-      `  not known: whether the agent has it. Look there, then: comity settle ${task.callId} --as ran|did-not-run`,
+      `  not known: whether ${task.of === 'agent' ? 'the agent has it' : 'it ran to its end'}. Look there, then: comity settle ${task.callId} --as ran|did-not-run`,
     )
   if (task.theirWords !== undefined) terminal.line(`  it says:   ${brief(task.theirWords, 300)}`)
   for (const question of task.questions) {
     showQuestion(terminal, question)
     if (task.servedAs === undefined) terminal.line(`  answer it: comity answer ${task.taskId} "…"`)
   }
-  for (const artifact of task.artifacts) {
+  // What a server handed back is shown below, as the result of the call.
+  for (const artifact of task.resultText === undefined ? task.artifacts : []) {
     const state = [
       artifact.complete ? undefined : 'incomplete',
       artifact.headless ? 'its beginning never came' : undefined,
@@ -169,7 +170,12 @@ export function showTask(terminal: Terminal, task: TaskReport): void {
       `  artifact:  ${visible(artifact.name ?? artifact.artifactId)} (${artifact.mediaType ?? 'no media type'}, ${artifact.bytes} bytes${state.length === 0 ? '' : `, ${state.join(', ')}`})`,
     )
   }
-  terminal.line(`  verdict:   ${sayVerdict(task)}`)
+  if (task.resultText !== undefined) {
+    terminal.line('  result:')
+    showResult(terminal, task.resultText)
+  }
+  if (task.of === 'agent') terminal.line(`  verdict:   ${sayVerdict(task)}`)
+  if (task.expiresAt !== undefined) terminal.line(`  readable:  until ${task.expiresAt}`)
   terminal.line(`  record:    comity explain ${task.taskId}`)
 }
 
@@ -205,17 +211,27 @@ async function listTasks(
   if (found.length === 0)
     terminal.line(options.all === true ? 'no tasks' : 'no open tasks (--all shows ended ones)')
   terminal.table(
-    ['task', 'agent', 'state', 'next', 'verdict', 'asked'],
+    ['task', 'at', 'state', 'next', 'verdict', 'asked'],
     found.map((task) => [
       task.taskId,
-      task.peer,
+      placeOf(task),
       task.state,
-      task.next,
+      moverOf(task),
       task.verdict.state,
       brief(task.title, 60),
     ]),
   )
   return EXIT.done
+}
+
+/** The agent, or the server and its tool. */
+function placeOf({ of, peer, capability }: TaskReport): string {
+  return of === 'agent' || capability === undefined ? peer : `${peer}/${visible(capability)}`
+}
+
+/** Whose move is next; the one who works on a tool's call is its server. */
+function moverOf({ next, of }: TaskReport): string {
+  return next === 'agent' && of === 'tool' ? 'server' : next
 }
 
 async function saveArtifacts(

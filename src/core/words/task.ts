@@ -103,6 +103,13 @@ export interface TaskRecord {
 export const RESULT_ARTIFACT = 'result'
 export const ERROR_ARTIFACT = 'error'
 
+/** Work of an agent; else a call of a tool that lasts. */
+export function isOfAgent({ handle, capability, peer, servedAs }: TaskRecord): boolean {
+  if (servedAs !== undefined) return false
+  if (handle !== undefined) return handle.kind === 'a2a_task'
+  return capability === undefined || capability === peer
+}
+
 /** Whether its owner may read it still. The operator always may. @param now epoch milliseconds. */
 export function isExpired(task: TaskRecord, now: number): boolean {
   return task.ttlMs !== undefined && Date.parse(task.createdAt) + task.ttlMs <= now

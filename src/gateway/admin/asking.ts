@@ -22,8 +22,14 @@ const LAST_WORDS_MS = 2_000
 const MAX_ASKING = 100
 const MAX_BYTES = 128 * 1024 * 1024
 
-const CAN_ANSWER = { form: true, url: true, sampling: false, roots: false } as const
-const CANNOT_ANSWER = { form: false, url: false, sampling: false, roots: false } as const
+const CAN_ANSWER = {
+  form: true,
+  url: true,
+  sampling: false,
+  roots: false,
+  tasks: 'held',
+} as const
+const CANNOT_ANSWER = { ...CAN_ANSWER, form: false, url: false } as const
 
 export interface AskingCalls extends ParkedCalls<Live> {
   /** This process ends: questions are canceled, and peers may say for a moment what that made of their calls. */

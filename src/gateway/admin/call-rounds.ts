@@ -12,6 +12,7 @@ import type { Answer, Question } from '../../core/words/question.ts'
 import { urlsToOpen } from '../../mcp/downstream/url-required.ts'
 import { MODERN_REVISION } from '../../mcp/wire/rev-2026-07-28.ts'
 import type { AskingCalls } from './asking.ts'
+import type { TaskSealed } from './call-task.ts'
 import type { AnswerInput, CallReport, Live } from './operator.ts'
 import { reportOutcome, reportQuestion } from './reports.ts'
 
@@ -24,6 +25,8 @@ export type Sealed =
       readonly handle: Handle
       readonly approvalId?: string
     }
+  /** At a task, as which it goes on. */
+  | TaskSealed
   /** Here: the peer holds the call open. */
   | { readonly kind: 'parked'; readonly callId: string; readonly parked: string }
   /** From the start: the peer wanted addresses opened first. */
@@ -46,7 +49,7 @@ export function answerOf(input: AnswerInput): Answer {
 
 /** What the next round hands to core. */
 export function continuationOf(
-  sealed: Exclude<Sealed, { kind: 'parked' }>,
+  sealed: Exclude<Sealed, { kind: 'parked' | 'task' }>,
   answers: readonly Answer[],
 ): Continuation {
   const { kind, callId, approvalId } = sealed
@@ -68,7 +71,7 @@ export async function takeOver(
   { parked, callId }: Extract<Sealed, { kind: 'parked' }>,
   answers: readonly Answer[],
   live: Live,
-  report: (ended: Dispatched) => CallReport,
+  report: (ended: Dispatched) => CallReport | Promise<CallReport>,
 ): Promise<CallReport> {
   const call = asking.find(parked)
   if (call === 'over' || call?.isAwaited() === true)

@@ -21,6 +21,7 @@ import {
   type Sealed,
   takeOver,
 } from './call-rounds.ts'
+import { answerCall, followCall, taskOf } from './call-task.ts'
 import { delegateTask } from './delegate.ts'
 import type { CallInput, CallReport, Live, Operator } from './operator.ts'
 import type { HostParts } from './parts.ts'
@@ -63,15 +64,17 @@ async function callTool(
   }
   const args = parseArguments(input.argumentsText)
   if (sealed?.kind === 'parked') {
-    const report = (ended: Dispatched): CallReport => reportEnd(parts, ended, route, args)
+    const waitMs = input.timeoutMs ?? DEFAULT_CALL_MS
+    const report = (ended: Dispatched) => reportEnd(parts, ended, { route, args, waitMs, live })
     return takeOver(asking, sealed, answers, live, report)
   }
+  const timeoutMs = input.timeoutMs ?? DEFAULT_CALL_MS
+  if (sealed?.kind === 'task') return answerCall(parts, sealed, answers, timeoutMs, live)
   const params = setMembers(EMPTY, undefined, {
     name: encodeJson(route.exposed),
     arguments: args.bytes,
     _meta: encodeJson({ progressToken: 'cli' }),
   })
-  const timeoutMs = input.timeoutMs ?? DEFAULT_CALL_MS
   const canAnswer = input.canAnswer === true
   const call: NewCall = {
     route,
@@ -90,10 +93,12 @@ async function callTool(
   if (canAnswer) {
     const by = { principal: LOCAL.id, asker: live, bytes: args.bytes.length }
     const running = asking.begin(by, opened, (exchange) => parts.dispatch(call, exchange))
-    return reportNext(parts, running, route, args)
+    return reportNext(parts, running, { route, args, waitMs: timeoutMs, live })
   }
   try {
     const dispatched = await parts.dispatch(call, opened.exchange)
+    const task = taskOf(dispatched)
+    if (task !== undefined) return await followCall(parts, task, timeoutMs, live)
     return tellOperator(parts, route, args, reportCall(dispatched))
   } finally {
     opened.close()
@@ -137,25 +142,33 @@ async function readResource(
 async function reportNext(
   parts: HostParts,
   call: ReturnType<AskingCalls['begin']>,
-  route: Route,
-  args: JsonText,
+  of: Reported,
 ): Promise<CallReport> {
   const next = await call.next()
   return next.kind === 'asked'
     ? reportAsked(call, next.questions)
-    : reportEnd(parts, next.dispatched, route, args)
+    : reportEnd(parts, next.dispatched, of)
 }
 
 /** How a call ended that its operator can be asked in: there may be addresses to open first. */
-function reportEnd(
+async function reportEnd(
   parts: HostParts,
   dispatched: Dispatched,
-  route: Route,
-  args: JsonText,
-): CallReport {
+  { route, args, waitMs, live }: Reported,
+): Promise<CallReport> {
+  const task = taskOf(dispatched)
+  if (task !== undefined) return followCall(parts, task, waitMs, live)
   return (
     reportUrls(dispatched, route.peer) ?? tellOperator(parts, route, args, reportCall(dispatched))
   )
+}
+
+/** What was called, and how long its end is waited for. */
+interface Reported {
+  readonly route: Route
+  readonly args: JsonText
+  readonly waitMs: number
+  readonly live: Live
 }
 
 async function routeTo(parts: HostParts, target: string, kind: 'tool' | 'prompt'): Promise<Route> {

@@ -1,15 +1,14 @@
 /** The verbs about old work: tasks, one task, artifacts, answers, cancels. */
 import type { Artifact, ArtifactPart } from '../../core/words/artifact.ts'
 import { ComityError } from '../../core/words/errors.ts'
-import { CANNOT_BE_ASKED, type Answer } from '../../core/words/question.ts'
+import type { Answer } from '../../core/words/question.ts'
 import { isTerminal, type TaskRecord } from '../../core/words/task.ts'
-import type { Live, Operator } from './operator.ts'
+import { answerTask as answerByForm, nativeTextOf } from './call-task.ts'
+import type { Live, Operator, TaskReport } from './operator.ts'
 import { OPERATOR } from '../../core/words/principal.ts'
 import type { HostParts } from './parts.ts'
 import { reportOutcome, reportTask } from './reports.ts'
 import { waitForTask } from './waits.ts'
-
-const ANSWER_MS = 60_000
 
 export function createTaskVerbs(
   parts: HostParts,
@@ -24,9 +23,11 @@ export function createTaskVerbs(
     },
     async task({ taskId, waitMs }, live) {
       await load(parts, taskId)
-      return waitMs === undefined
-        ? reportTask(await load(parts, taskId))
-        : waitForTask(parts, taskId, waitMs, live)
+      const report =
+        waitMs === undefined
+          ? reportTask(await load(parts, taskId))
+          : await waitForTask(parts, taskId, waitMs, live)
+      return withResult(parts, report)
     },
     async artifact({ taskId, artifactId }) {
       await load(parts, taskId)
@@ -43,7 +44,7 @@ export function createTaskVerbs(
       const task = await load(parts, taskId)
       const canceled = await parts.resume.cancel(taskId, task.owner)
       if (canceled === undefined) throw notFound(taskId)
-      return { ...canceled.report, task: reportTask(canceled.task) }
+      return { ...canceled.report, task: await withResult(parts, reportTask(canceled.task)) }
     },
   }
 }
@@ -68,26 +69,23 @@ async function answerTask(
   const keys =
     task.questions.length === 0 ? ['answer'] : task.questions.map((question) => question.key)
   const answers = keys.map((key): Answer => ({ key, ...given }))
-  const done = await parts.resume.answer(
-    task.id,
-    answers,
-    { principal: task.owner, door: 'operator', deadlineAt: parts.clock.now() + ANSWER_MS },
-    {
-      signal: AbortSignal.timeout(ANSWER_MS),
-      stopReason: () => 'deadline',
-      emit: () => undefined,
-      can: CANNOT_BE_ASKED,
-    },
-  )
+  const done = await answerByForm(parts, task, answers)
   if (done === undefined) throw notFound(task.id)
   const settled = done.outcome.state !== 'failed' && input.waitMs !== undefined
   return {
     callId: done.callId,
     outcome: reportOutcome(done.outcome),
-    task: settled
-      ? await waitForTask(parts, task.id, input.waitMs ?? 0, live)
-      : reportTask(done.task),
+    task: await withResult(
+      parts,
+      settled ? await waitForTask(parts, task.id, input.waitMs ?? 0, live) : reportTask(done.task),
+    ),
   }
+}
+
+/** With what an MCP server handed back, when it has. */
+async function withResult(parts: HostParts, report: TaskReport): Promise<TaskReport> {
+  const resultText = await nativeTextOf(parts, await load(parts, report.taskId))
+  return resultText === undefined ? report : { ...report, resultText }
 }
 
 async function load(parts: HostParts, taskId: string): Promise<TaskRecord> {

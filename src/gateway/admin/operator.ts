@@ -204,6 +204,8 @@ export interface CallReport {
   readonly resultText?: string
   readonly questions?: readonly QuestionReport[]
   readonly continuation?: unknown
+  /** The task as which the peer goes on with it, or went. */
+  readonly task?: TaskReport
 }
 
 export interface DelegateInput {
@@ -222,6 +224,10 @@ export interface DelegateInput {
 export interface TaskReport {
   readonly taskId: string
   readonly peer: string
+  /** Work of an agent, or a call of an MCP server's tool. */
+  readonly of: 'agent' | 'tool'
+  /** What was called there, by its own name; left out in records of older releases. */
+  readonly capability?: string
   readonly state: TaskState
   /** `still_working` when a wait ended before the work did. */
   readonly wait: 'over' | 'still_working'
@@ -239,7 +245,11 @@ export interface TaskReport {
   readonly theirWords?: string
   readonly questions: readonly QuestionReport[]
   readonly artifacts: readonly ArtifactRecord[]
+  /** What an MCP server handed back, its result or error as JSON text; only where one task is asked for. */
+  readonly resultText?: string
   readonly verdict: Verdict
+  /** Until then its owner may read it; left out when that has no end. */
+  readonly expiresAt?: string
   readonly createdAt: string
   readonly updatedAt: string
 }

@@ -1,7 +1,7 @@
 /** Core's words as the plain JSON that verbs answer with. Pure. */
 import { type Outcome, ranOf } from '../../core/words/outcome.ts'
 import type { Question } from '../../core/words/question.ts'
-import { type TaskRecord, isTerminal, nextMover } from '../../core/words/task.ts'
+import { type TaskRecord, isOfAgent, isTerminal, nextMover } from '../../core/words/task.ts'
 import type { OutcomeReport, QuestionReport, TaskReport } from './operator.ts'
 
 export function reportOutcome(outcome: Outcome): OutcomeReport {
@@ -35,12 +35,12 @@ export function reportTask(task: TaskRecord, waited?: 'over' | 'still_working'):
   return {
     taskId: task.id,
     peer: task.peer,
+    of: isOfAgent(task) ? 'agent' : 'tool',
+    ...(task.capability === undefined ? {} : { capability: task.capability }),
     state: task.state,
     wait: waited ?? 'over',
     next: nextMover(task.state),
-    authority: isTerminal(task.state)
-      ? `comity holds the final copy; ${task.peer} decided it`
-      : `${task.peer} holds the authoritative state`,
+    authority: authorityOf(task),
     title: task.title,
     owner: task.owner.id,
     ...(task.servedAs === undefined ? {} : { servedAs: task.servedAs }),
@@ -51,9 +51,19 @@ export function reportTask(task: TaskRecord, waited?: 'over' | 'still_working'):
     questions: task.questions.map(reportQuestion),
     artifacts: task.artifacts,
     verdict: task.verdict,
+    ...(task.ttlMs === undefined
+      ? {}
+      : { expiresAt: new Date(Date.parse(task.createdAt) + task.ttlMs).toISOString() }),
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
   }
+}
+
+function authorityOf({ state, peer, handle }: TaskRecord): string {
+  if (isTerminal(state)) return `comity holds the final copy; ${peer} decided it`
+  if (handle === undefined || handle.kind === 'mcp_state')
+    return `comity itself: the call to ${peer} runs in its process, and ends with it`
+  return `${peer} holds the authoritative state`
 }
 
 function formOf(question: Question): unknown {

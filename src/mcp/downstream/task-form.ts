@@ -7,8 +7,14 @@
  *
  * @source io.modelcontextprotocol/tasks (SEP-2663): Task, DetailedTask
  */
-import { isTerminal, RESULT_ARTIFACT, ERROR_ARTIFACT, SEARCHED } from '../../core/words/task.ts'
-import type { TaskRecord } from '../../core/words/task.ts'
+import {
+  ERROR_ARTIFACT,
+  isOfAgent,
+  isTerminal,
+  RESULT_ARTIFACT,
+  SEARCHED,
+  type TaskRecord,
+} from '../../core/words/task.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import { setResultMeta } from '../wire/codec.ts'
 import { MODERN_META, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -48,13 +54,7 @@ export function statusOf(task: TaskRecord): TaskStatus {
   }
 }
 
-/** Work of an agent: what it came to is told by its task's view, never as an error. */
-function isOfAgent({ handle, capability, peer }: TaskRecord): boolean {
-  return handle === undefined
-    ? capability === undefined || capability === peer
-    : handle.kind === 'a2a_task'
-}
-
+/** What it came to is told by its task's view, never as an error. */
 function statusOfAgent(task: TaskRecord): TaskStatus {
   if (task.state === 'input_required') return 'input_required'
   if (task.state === 'canceled') return 'cancelled'
