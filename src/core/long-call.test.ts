@@ -46,6 +46,41 @@ test('a call that nobody keeps is a call like any other, and is not a task after
   expect(await house.store.tasks.list(OPERATOR)).toEqual([])
 })
 
+test('a call that is begun as a task has its row before it is sent, however quickly it ends', async () => {
+  let rows = 0
+  const house = await openCoreHouse({
+    call: async (_call, exchange, dispatched) => {
+      dispatched(FACTS)
+      rows = (await house.store.tasks.list(ALICE)).length
+      const answer = await exchange.ask!(question('a'), exchange.signal)
+      return completed(answer.data === 7 ? {} : { handle: REMOTE })
+    },
+  })
+  const begun = await house.begin(toolCall({ asTask: true }), bearing())
+  const task = await begun.keep()
+  if (task === undefined) throw new Error('it is no task')
+  const asking = await rowWhen(house, task, ({ questions }) => questions.length === 1)
+  expect([rows, asking.state, house.ports.running.has(task.id)]).toEqual([
+    1,
+    'input_required',
+    true,
+  ])
+  const by = { principal: ALICE, door: 'test', deadlineAt: Date.now() + 1_000 }
+  const answers = [{ key: asking.questions[0]!.key, action: 'accept', data: 7 } as const]
+  await house.resume.answer(task.id, answers, by, exchangeOf().exchange)
+  const reply = await begun.reply
+  expect(reply).toMatchObject({ outcome: { state: 'completed' }, task: { id: task.id } })
+  expect(reply.outcome).not.toHaveProperty('handle')
+  expect(await begun.keep()).toMatchObject({ id: task.id })
+  expect(await house.resume.list(ALICE)).toMatchObject([{ id: task.id, state: 'completed' }])
+  expect(house.ports.running.size).toBe(0)
+
+  const quick = await openCoreHouse({ call: async () => completed() })
+  const over = await quick.begin(toolCall({ asTask: true }), bearing())
+  await over.reply
+  expect(await over.keep()).toMatchObject({ state: 'submitted' })
+})
+
 test('a kept call is on record when its id is shown, and its result is read from it byte for byte', async () => {
   const going = deferred()
   const bytes = new TextEncoder().encode('{"content":[],"n":12345678901234567890}')

@@ -32,13 +32,14 @@ export function createBegin(ports: DispatchPorts): Begin {
   return async (call, exchange) => {
     const outbound = admit(ports, call)
     const { callId } = outbound
-    const opened = await openCall(ports, outbound, undefined, exchange)
+    const task = call.asTask === true ? newTask(ports, outbound) : undefined
+    const opened = await openCall(ports, outbound, task, exchange)
     if ('refused' in opened) {
       const reply = Promise.resolve({ callId, outcome: opened.refused })
       return { callId, reply, keep: () => Promise.resolve(undefined) }
     }
     exchange.opened?.(callId)
-    return new LongCall(ports, outbound, opened, exchange)
+    return new LongCall(ports, outbound, opened, exchange, task)
   }
 }
 
@@ -53,13 +54,26 @@ class LongCall implements Begun, Exchange {
   #isKept = false
   #hasEnded = false
 
-  constructor(ports: DispatchPorts, call: OutboundCall, passed: Passed, exchange: Exchange) {
+  /** @param task its row, when that was made with the call. */
+  constructor(
+    ports: DispatchPorts,
+    call: OutboundCall,
+    passed: Passed,
+    exchange: Exchange,
+    task?: TaskRecord,
+  ) {
     this.callId = call.callId
     this.#ports = ports
     this.#call = call
     this.#exchange = exchange
     this.#questions = new TaskQuestions(ports)
+    if (task !== undefined) {
+      this.#keeping = Promise.resolve(task)
+      this.#isKept = true
+      this.#questions.begin(task.id)
+    }
     this.reply = this.#run(passed).finally(() => this.#end())
+    if (task !== undefined) this.#serve(task.id)
   }
 
   get signal(): AbortSignal {
@@ -98,7 +112,7 @@ class LongCall implements Begun, Exchange {
   }
 
   keep(): Promise<TaskRecord | undefined> {
-    if (this.#hasEnded) return Promise.resolve(undefined)
+    if (this.#hasEnded && !this.#isKept) return Promise.resolve(undefined)
     this.#keeping ??= this.#keep().catch((error: unknown) => {
       this.#keeping = undefined
       throw error
@@ -111,12 +125,17 @@ class LongCall implements Begun, Exchange {
     if ((await this.#ports.ledger.keep(this.callId, task, [])) === 'ended') return undefined
     this.#isKept = true
     this.#questions.begin(task.id)
-    this.#ports.running.set(task.id, {
+    this.#serve(task.id)
+    return task
+  }
+
+  /** From now on its task reaches it. */
+  #serve(taskId: string): void {
+    this.#ports.running.set(taskId, {
       stop: (why) => this.stop(why),
       answer: (answers) => this.#questions.answer(answers),
       ended: this.reply,
     })
-    return task
   }
 
   #end(): void {

@@ -56,6 +56,10 @@ export function createResume(ports: ResumePorts): Resume {
   const answering = new Set<string>()
   return {
     load: (taskId, principal) => loadLive(ports, taskId, principal),
+    list: async (principal) => {
+      const all = await ports.tasks.list(principal)
+      return all.filter((task) => isLive(ports, task, principal))
+    },
     news: (taskId, news, fence) => takeNews(ports, taskId, news, fence),
     judge: (claimed) => judgeTask(ports, claimed),
     answer: (taskId, answers, by, exchange) =>
@@ -450,8 +454,11 @@ async function loadLive(
   principal: Principal,
 ): Promise<TaskRecord | undefined> {
   const task = await ports.tasks.load(taskId, principal)
-  if (task === undefined || principal.id === OPERATOR.id) return task
-  return isExpired(task, ports.clock.now()) ? undefined : task
+  return task !== undefined && isLive(ports, task, principal) ? task : undefined
+}
+
+function isLive({ clock }: ResumePorts, task: TaskRecord, principal: Principal): boolean {
+  return principal.id === OPERATOR.id || !isExpired(task, clock.now())
 }
 
 function nowOf(ports: ResumePorts): string {

@@ -27,7 +27,7 @@ async function open(limits: Partial<A2aLimits> = {}) {
     route: never,
     delegate: never,
     tasks: { load: never, artifacts: never },
-    desk: { load: never, answer: never, cancel: never, wait: never, watch: never },
+    desk: { load: never, list: never, answer: never, cancel: never, wait: never, watch: never },
   }
   const door = createA2aDoor(ports, {
     clock: { now: Date.now },

@@ -37,7 +37,7 @@ export interface Begun {
   /** How it ended for its caller: with `task` when it became one, by `keep` or by its peer. */
   readonly reply: Promise<Dispatched>
   /**
-   * Makes it a task of its caller's; from then on its questions stand on that task, and only the task's own cancel, the
+   * Makes it a task of its caller's, or says which it is since it was begun (`NewCall.asTask`); from then on its questions stand on that task, and only the task's own cancel, the
    * exchange and the end of this process stop it. Durable when it resolves.
    *
    * @returns undefined when it ended first: see `reply`.
@@ -53,6 +53,8 @@ export type Begin = (call: NewCall, exchange: Exchange) => Promise<Begun>
 export interface TaskDesk {
   /** @returns undefined when there is no such task for this principal. */
   load(taskId: string, principal: Principal): Promise<TaskRecord | undefined>
+  /** What `load` would find for this principal, the newest first; not more than a list shows. */
+  list(principal: Principal): Promise<readonly TaskRecord[]>
   /**
    * Answers the task's open questions. The gate holds for it; recorded before it leaves. One answer at a time: another one
    * meanwhile is refused. `callId` is of the answer's own call; of the task's when none was made.

@@ -113,7 +113,11 @@ export function createScriptedAgent(): ScriptedAgent {
         })
         return { callId, task, reply }
       },
-      desk: createDesk(agentOf, load, watch),
+      desk: {
+        ...createDesk(agentOf, load, watch),
+        list: async ({ id }) =>
+          [...tasks.values()].filter(({ owner }) => owner.id === id).toReversed(),
+      },
     },
   }
   return agent
@@ -124,7 +128,7 @@ function createDesk(
   agent: () => ScriptedAgent,
   load: TaskDesk['load'],
   watch: (task: TaskRecord, signal: AbortSignal) => Promise<void>,
-): TaskDesk {
+): Omit<TaskDesk, 'list'> {
   return {
     load,
     answer: async (taskId, answers, by) => {
