@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 
 import { ComityError } from '../core/words/errors.ts'
 import { saltedSha256 } from './chain.ts'
-import { ENTRY_COLUMNS, type EntryRow, unfoldRow } from './entry-row.ts'
+import { ENTRY_COLUMNS, type EntryRow, parseFacts, unfoldRow } from './entry-row.ts'
 import { SALT_BYTES } from './payload-limits.ts'
 import type { StoredPayload } from './store.ts'
 
@@ -16,11 +16,6 @@ interface Said {
   readonly kind: string
   readonly size: number
   readonly digest: string
-}
-
-/** Facts of an entry. */
-export function parseFacts(text: string): Record<string, unknown> {
-  return JSON.parse(text) as Record<string, unknown>
 }
 
 /** The payload of a call that its facts name. @returns undefined when there is none any more. */

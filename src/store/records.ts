@@ -11,10 +11,10 @@ import { checkHead, checkLinks } from './check-store.ts'
 import { checkCheckpoints } from './checkpoint-check.ts'
 import { readCheckpoints } from './checkpoint-file.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
-import { ENTRY_COLUMNS, type EntryRow, unfoldRow, WHOLE } from './entry-row.ts'
+import { ENTRY_COLUMNS, type EntryRow, parseFacts, SEVERAL, unfoldRow } from './entry-row.ts'
 import { readHead } from './head-file.ts'
 import { hashAt, loadHead } from './load-head.ts'
-import { loadPayload, loadPayloadOf, parseFacts } from './payloads.ts'
+import { loadPayload, loadPayloadOf } from './payloads.ts'
 import type { EntryQuery, Records, StoredCall, Verification } from './store.ts'
 
 const MAX_ENTRIES = 10_000
@@ -42,7 +42,7 @@ function loadEntries(db: DatabaseSync, query: EntryQuery): readonly Entry[] {
   }
   where('call_id = :callId', 'callId', query.callId)
   where('task_id = :taskId', 'taskId', query.taskId)
-  where(`kind IN (:kind, '${WHOLE}')`, 'kind', query.kind)
+  where(`kind IN (:kind, '${SEVERAL}')`, 'kind', query.kind)
   where('seq > :after', 'after', query.after)
   const limit = Math.min(Math.max(query.limit ?? 100, 1), MAX_ENTRIES)
   const { after } = query

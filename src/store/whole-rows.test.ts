@@ -73,6 +73,7 @@ function count(table: string): number {
 describe('a read that is whole takes one row', () => {
   test('and reads back as all its entries, each with its number, time and hash', async () => {
     await fill()
+    // The act: its opening, what is noted of it, its barrier.
     expect(count('entries')).toBe(6 + 3)
     expect(count('calls')).toBe(1)
     const entries = store.entries()
@@ -204,6 +205,31 @@ test.each([
   inside((db) => {
     expect(checkLinks(db, 0, 100).fault).toBeDefined()
   })
+})
+
+test('what is said of an act after its opening is one row, in the commit that it comes with', async () => {
+  await store.ledger.open(createOpening('a1'))
+  store.ledger.note('a1', { kind: 'dispatched', facts: { ...PEER, revision: 'r', wireId: 'a1' } })
+  clock.move(5)
+  void store.ledger.settle('a1', completed('{"x":1}'), { barrier: false })
+  await store.flush()
+  expect(count('entries')).toBe(2)
+  expect(store.call('a1')).toMatchObject({
+    state: 'settled',
+    sideEffect: true,
+    entries: [{ kind: 'opened' }, { kind: 'dispatched' }, { kind: 'settled', seq: 3 }],
+  })
+  expect(Buffer.from(store.call('a1')?.result?.bytes ?? []).toString()).toBe('{"x":1}')
+  expect(await store.verify()).toMatchObject({ sound: true, entries: 3 })
+})
+
+test('facts whose shared texts are gone are told as damage', async () => {
+  await fill()
+  inside((db) => db.exec('DELETE FROM texts'))
+  const reader = openReader(folder.file, clock)
+  expect(() => reader.entries()).toThrow(/cannot be read.*ledger --verify/)
+  expect(() => reader.call('r5')).toThrow(/cannot be read/)
+  reader.close()
 })
 
 test('links are checked from an entry within a row on', async () => {

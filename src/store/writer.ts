@@ -12,7 +12,7 @@ import { HeldCalls } from './apply/held-calls.ts'
 import { boundedText, factsText, MAX_FACTS } from './canonical-text.ts'
 import { linkHash, sha256 } from './chain.ts'
 import type { ChainHead, Facts, FactsText, Payload, PayloadBytes } from './commands.ts'
-import { type Folded, foldEntries, WHOLE } from './entry-row.ts'
+import { type Folded, foldEntries, SEVERAL } from './entry-row.ts'
 import { loadHead } from './load-head.ts'
 import { MAX_PAYLOAD, SALT_BYTES } from './payload-limits.ts'
 import { Rows } from './rows.ts'
@@ -51,6 +51,7 @@ export class Writer {
   #saltsUsed = this.#salts.byteLength
   readonly #statements = new Map<string, StatementSync>()
   readonly #find: (id: number) => string | undefined
+  #row: RowBegun | undefined
   /** Shared texts that are in no table yet. */
   readonly #defined = new Map<number, string>()
 
@@ -126,26 +127,40 @@ export class Writer {
     const { kind, callId = null, taskId = null } = entry
     const kept = typeof entry.facts === 'string' ? entry.facts : factsText(entry.facts)
     const facts = this.#expand(kept)
+    if (this.#row !== undefined && !fits(this.#row, callId, taskId)) this.endRow()
     const seq = this.#head.seq + 1
     const at = this.#timeOf(this.now)
     const hash = linkHash(this.#head.hash, { seq, at, kind, callId, taskId, facts })
-    this.rows.entries.add([seq, at, kind, callId, taskId, kept, hash])
     this.#head = { seq, hash }
+    if (this.#row === undefined) this.rows.entries.add([seq, at, kind, callId, taskId, kept, hash])
+    else {
+      this.#row.taskId = taskId
+      this.#row.entries.push({ kind, now: this.now, facts: kept })
+    }
     return seq
   }
 
-  /** Appends the entries of one call in one row, each with its own time. */
-  appendWhole(callId: string, entries: readonly Folded[]): void {
-    let { seq, hash } = this.#head
-    let at = ''
-    for (const { kind, now, facts } of entries) {
-      seq += 1
-      at = this.#timeOf(now)
-      const link = { seq, at, kind, callId, taskId: null, facts: this.#expand(facts) }
-      hash = linkHash(hash, link)
-    }
-    this.rows.entries.add([seq, at, WHOLE, callId, null, foldEntries(entries), hash])
-    this.#head = { seq, hash }
+  /** The entries of this call that are appended next go into one row, until `endRow` or another's comes. */
+  beginRow(callId: string): void {
+    this.#row = { callId, taskId: null, entries: [] }
+  }
+
+  /** What goes into the row is undone. */
+  dropRow(): void {
+    this.#row = undefined
+  }
+
+  /** Writes the row. */
+  endRow(): void {
+    const row = this.#row
+    const last = row?.entries.at(-1)
+    this.#row = undefined
+    if (row === undefined || last === undefined) return
+    const { callId, taskId, entries } = row
+    const { seq, hash } = this.#head
+    const kind = entries.length > 1 ? SEVERAL : last.kind
+    const facts = entries.length > 1 ? foldEntries(entries) : last.facts
+    this.rows.entries.add([seq, this.#timeOf(last.now), kind, callId, taskId, facts, hash])
   }
 
   /**
@@ -207,6 +222,16 @@ export class Writer {
     }
     return statement
   }
+}
+
+interface RowBegun {
+  readonly callId: string
+  taskId: string | null
+  readonly entries: Folded[]
+}
+
+function fits(row: RowBegun, callId: string | null, taskId: string | null): boolean {
+  return row.callId === callId && (row.entries.length === 0 || row.taskId === taskId)
 }
 
 /** A copy of a payload behind room for its salt. */

@@ -18,6 +18,19 @@ const MAX_OPENING = 4096
 
 /** @returns what became of the opening, when there is one. */
 export function applyCallWords(writer: Writer, words: CallWords): Opened | undefined {
+  // What stands together in the chain stands in one row.
+  writer.beginRow(words.callId)
+  try {
+    const answer = applyInOrder(writer, words)
+    writer.endRow()
+    return answer
+  } catch (error) {
+    writer.dropRow()
+    throw error
+  }
+}
+
+function applyInOrder(writer: Writer, words: CallWords): Opened | undefined {
   const { callId, opened, settled } = words
   if (opened !== null && settled !== null && isWhole(opened, settled)) {
     writeWhole(writer, words, opened, settled)
@@ -47,21 +60,21 @@ function isWhole({ sideEffect, principal, facts }: OpenWords, { state }: SettleW
   return principal.length <= MAX_PRINCIPAL && facts.head.length + facts.tail.length <= MAX_OPENING
 }
 
-/** One row for all of it, and none among the calls: it can have no twin and no task, and moves no more. */
+/** It has no row among the calls: it can have no twin and no task, and moves no more. */
 function writeWhole(
   writer: Writer,
   { callId, notes }: CallWords,
   opened: OpenWords,
   settled: SettleWords,
 ): void {
-  const first = writer.next
-  const last = first + notes.length + 1
-  const opening = writer.withPayload(first, opened.facts, opened.payload)
-  const entries = [{ kind: 'opened', now: opened.now, facts: opening }]
-  for (const { now, kind, facts } of notes)
-    entries.push({ kind, now, facts: writer.bounded(facts) })
-  const outcome = writer.withPayload(last, settled.outcome, settled.payload)
-  entries.push({ kind: 'settled', now: settled.now, facts: outcome })
+  writer.now = opened.now
+  const opening = writer.withPayload(writer.next, opened.facts, opened.payload)
+  writer.append({ kind: 'opened', callId, facts: opening })
+  for (const { now, kind, facts } of notes) {
+    writer.now = now
+    writer.append({ kind, callId, facts: writer.bounded(facts) })
+  }
   writer.now = settled.now
-  writer.appendWhole(callId, entries)
+  const outcome = writer.withPayload(writer.next, settled.outcome, settled.payload)
+  writer.append({ kind: 'settled', callId, facts: outcome })
 }

@@ -1,11 +1,11 @@
 /** The row that a call would have which stands whole in the chain, made from its entries. */
 import type { DatabaseSync } from 'node:sqlite'
 
-import { ENTRY_COLUMNS, type EntryRow, unfoldRow, WHOLE } from '../entry-row.ts'
+import { ENTRY_COLUMNS, type EntryRow, parseFacts, SEVERAL, unfoldRow } from '../entry-row.ts'
 import type { CallRow } from './call-row.ts'
 
 const SELECT_WHOLE = `SELECT ${ENTRY_COLUMNS} FROM entries
-  WHERE call_id = :callId AND kind = '${WHOLE}' ORDER BY seq LIMIT 1`
+  WHERE call_id = :callId AND kind = '${SEVERAL}' ORDER BY seq LIMIT 1`
 
 /** @returns undefined when there is no such call. */
 export function loadWhole(db: DatabaseSync, callId: string): CallRow | undefined {
@@ -13,8 +13,8 @@ export function loadWhole(db: DatabaseSync, callId: string): CallRow | undefined
   const links = row === undefined ? [] : unfoldRow(db, row)
   const opened = links[0]
   const settled = links.at(-1)
-  if (opened === undefined || settled === undefined) return undefined
-  const { openedAt, principal } = JSON.parse(opened.facts) as {
+  if (opened?.kind !== 'opened' || settled?.kind !== 'settled') return undefined
+  const { openedAt, principal } = parseFacts(opened.facts) as {
     readonly openedAt: string
     readonly principal: { readonly id: string }
   }
