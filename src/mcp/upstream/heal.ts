@@ -18,23 +18,28 @@ export interface HealOptions {
   readonly act?: boolean
 }
 
-/** @throws what `run` throws, and LinkFailure when there is no connection. */
-export async function onSession<T>(
+/** @param run rejects, and throws nothing at once. @throws what `run` throws, and LinkFailure when there is no connection. */
+export function onSession<T>(
   connection: Connection<Session>,
   run: (session: Session) => Promise<T>,
   { signal, act = false }: HealOptions = {},
 ): Promise<T> {
-  const get = (): Promise<Session> =>
-    signal === undefined ? connection.get() : abortable(connection.get(), signal)
-  try {
-    // Nothing is waited for where nothing need be.
-    return await run(connection.current() ?? (await get()))
-  } catch (error) {
+  // Nothing is waited for where nothing need be.
+  const current = connection.current()
+  const first = current === undefined ? reach(connection, signal).then(run) : run(current)
+  return first.catch(async (error: unknown) => {
     if (!(error instanceof LinkFailure) || !mayRepeat(error, act)) throw error
     // The keeper of the connection hears of the end by itself.
     await turn()
-    return await run(await get())
-  }
+    return run(await reach(connection, signal))
+  })
+}
+
+function reach(
+  connection: Connection<Session>,
+  signal: CancelSignal | undefined,
+): Promise<Session> {
+  return signal === undefined ? connection.get() : abortable(connection.get(), signal)
 }
 
 function mayRepeat({ reason, sent, sessionLost }: LinkFailure, act: boolean): boolean {
