@@ -8,7 +8,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createHost } from 'comity'
+import { pathToFileURL } from 'node:url'
+import type * as Library from 'comity'
+import { programs } from './rig/package.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 7)
 /** Calls that are open when the server is killed. */
@@ -33,7 +35,10 @@ writeFileSync(
     store: 'sqlite:./comity.db',
   }),
 )
-type Host = Awaited<ReturnType<typeof createHost>>
+/** The library door of the package as it is built. */
+const door = pathToFileURL(join(programs().root, 'dist', 'index.js')).href
+const { createHost } = (await import(door)) as typeof Library
+type Host = Library.CreatedHost
 const LIVE = { signal: new AbortController().signal, event: () => undefined }
 
 try {
