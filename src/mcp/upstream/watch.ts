@@ -6,10 +6,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 /** Name of the environment entry by which our children are found. Its value is no secret. */
 export const GUARD_MARK = 'COMITY_CHILD_OF'
+const GUARD_NICENESS = 10
 
 export interface Watch {
   /** The environment entry that one child is to carry, and no other: the guard knows how all of them begin. */
@@ -76,9 +78,20 @@ function spawnGuard(lines: readonly string[]): ChildProcess {
   )
   child.on('error', () => {})
   child.stdin?.on('error', () => {})
+  standBack(child.pid)
   // The guard must not keep us alive: it waits for our end.
   child.unref()
   const { stdin } = child
   if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
   return child
+}
+
+/** It has all it must know from its start, and nothing to do before our end: the servers begin first. */
+function standBack(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    setPriority(pid, GUARD_NICENESS)
+  } catch {
+    // Where that may not be set it begins beside them.
+  }
 }
