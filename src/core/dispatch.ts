@@ -8,7 +8,7 @@ import { gateQuestions } from './gate-questions.ts'
 import type { Delegate, Delegated, Dispatch, Dispatched } from './ports/doors.ts'
 import type { Tasks } from './ports/tasks.ts'
 import type { Translator } from './ports/translator.ts'
-import type { Exchange, StopReason, UpstreamOf } from './ports/upstream.ts'
+import type { Exchange, StopReason, Upstream, UpstreamOf, WireFacts } from './ports/upstream.ts'
 import type { Clock, Ids } from './ports/world.ts'
 import {
   adapterFault,
@@ -16,6 +16,7 @@ import {
   notKept,
   notSendable,
   openCall,
+  type OpenedCall,
   type Passed,
   type RecordPorts,
   settleCall,
@@ -78,18 +79,11 @@ export function createDispatch(ports: DispatchPorts): {
     })
     return { callId: outbound.callId, task, reply }
   }
-  const dispatch: Dispatch = async (call, exchange) => {
-    if (isTask(call) || call.idempotency !== undefined) {
-      const delegated = await delegate(call, exchange)
-      return delegated.reply
-    }
-    // As above for what has no task and no earlier call; this is the path of nearly every call.
-    const outbound = admit(ports, call)
-    const opening = openCall(ports, outbound, undefined, exchange)
-    const opened = opening instanceof Promise ? await opening : opening
-    if ('refused' in opened) return { callId: outbound.callId, outcome: opened.refused }
-    exchange.opened?.(outbound.callId)
-    return sendAndSettle(ports, outbound, opened, exchange)
+  const dispatch: Dispatch = (call, exchange) => {
+    const hasMore = isTask(call) || call.idempotency !== undefined
+    return hasMore
+      ? delegate(call, exchange).then(({ reply }) => reply)
+      : dispatchPlainly(ports, call, exchange)
   }
   return { dispatch, delegate }
 }
@@ -115,13 +109,60 @@ function isTask(call: NewCall): boolean {
   return call.operation === 'delegate' || call.asTask === true
 }
 
-async function sendAndSettle(
+/**
+ * As `delegate` for what has no task and no earlier call: the path of nearly every call. Its promises are chained by hand, an
+ * async function would keep what it holds for each of them.
+ */
+function dispatchPlainly(
+  ports: DispatchPorts,
+  call: NewCall,
+  exchange: Exchange,
+): Promise<Dispatched> {
+  try {
+    const outbound = admit(ports, call)
+    const opening = openCall(ports, outbound, undefined, exchange)
+    return opening instanceof Promise
+      ? opening.then((opened) => sendOpened(ports, outbound, opened, exchange))
+      : sendOpened(ports, outbound, opening, exchange)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+function sendOpened(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  opened: OpenedCall,
+  exchange: Exchange,
+): Promise<Dispatched> {
+  const { callId } = call
+  if ('refused' in opened) return Promise.resolve({ callId, outcome: opened.refused })
+  exchange.opened?.(callId)
+  return sendAndSettle(ports, call, opened, exchange)
+}
+
+function sendAndSettle(
   ports: DispatchPorts,
   call: OutboundCall,
   passed: Passed,
   exchange: Exchange,
 ): Promise<Dispatched> {
-  const outcome = await send(ports, call, passed, exchange)
+  const settle = (outcome: Outcome): Dispatched | Promise<Dispatched> =>
+    settleSent(ports, call, passed, outcome)
+  try {
+    const sent = send(ports, call, passed, exchange)
+    return sent instanceof Promise ? sent.then(settle) : Promise.resolve(settle(sent))
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+function settleSent(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  outcome: Outcome,
+): Dispatched | Promise<Dispatched> {
   if (longWorkOf(outcome) !== undefined) return keepLongWork(ports, call, passed, outcome)
   const told = toldBack(ports, call, outcome)
   // Rides in the next commit: a crash before it reads as unknown, which over-reports and never loses.
@@ -207,34 +248,67 @@ export function dispatchedAs(
   return approvalId === undefined ? { callId, outcome } : { callId, outcome, approvalId }
 }
 
-/** The one send of a call that is on record. */
-export async function send(
+/** The one send of a call that is on record. @returns at once when it is not sent. Never rejects. */
+export function send(
   ports: DispatchPorts,
   call: OutboundCall,
   passed: Passed,
   exchange: Exchange,
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
+  const ready = readyToSend(ports, call, passed, exchange)
+  return 'state' in ready ? ready : new Leaving(ports, call).call(ready, exchange)
+}
+
+/** A call as its peer gets it, and that peer. */
+interface Ready {
+  readonly upstream: Upstream
+  readonly translated: OutboundCall
+}
+
+function readyToSend(
+  ports: DispatchPorts,
+  call: OutboundCall,
+  passed: Passed,
+  exchange: Exchange,
+): Ready | Failed {
   const stopped = notSendable(ports, call, passed, exchange)
   if (stopped !== undefined) return stopped
   const upstream = ports.upstreamOf(call.route.peer)
   if (upstream === undefined)
     return refused('transport', 'peer_unreachable', `no peer is configured as ${call.route.peer}`)
-
   const translated = translateRequest(ports, call)
-  if ('state' in translated) return translated
-  let left = false
-  try {
-    return await upstream.call(
-      translated,
-      gateQuestions(ports, call, exchange),
-      (facts) => {
-        left = true
-        ports.ledger.note(call.callId, { kind: 'dispatched', facts })
-      },
-      (outcome) => noteLate(ports, call, outcome),
-    )
-  } catch (error) {
-    return adapterFault(error, left)
+  return 'state' in translated ? translated : { upstream, translated }
+}
+
+/** A call on its way to its peer. */
+class Leaving {
+  /** Whether bytes of it may have left. */
+  #left = false
+  readonly #ports: DispatchPorts
+  readonly #call: OutboundCall
+
+  constructor(ports: DispatchPorts, call: OutboundCall) {
+    this.#ports = ports
+    this.#call = call
+  }
+
+  call({ upstream, translated }: Ready, exchange: Exchange): Outcome | Promise<Outcome> {
+    try {
+      const answered = upstream.call(
+        translated,
+        gateQuestions(this.#ports, this.#call, exchange),
+        (facts) => this.#noteLeft(facts),
+        (outcome) => noteLate(this.#ports, this.#call, outcome),
+      )
+      return answered.catch((error: unknown) => adapterFault(error, this.#left))
+    } catch (error) {
+      return adapterFault(error, this.#left)
+    }
+  }
+
+  #noteLeft(facts: WireFacts): void {
+    this.#left = true
+    this.#ports.ledger.note(this.#call.callId, { kind: 'dispatched', facts })
   }
 }
 

@@ -117,11 +117,21 @@ type StandingOf = (principal: Principal, route: Route) => Standing
 /** Remembers by identity: routes stand in a table, principals in a door, and neither is ever changed. */
 function rememberStandings(make: StandingOf): StandingOf {
   const known = new WeakMap<Principal, WeakMap<Route, Standing>>()
-  return (principal, route) => {
+  // Of one call it is asked several times.
+  let last:
+    | { readonly principal: Principal; readonly route: Route; readonly standing: Standing }
+    | undefined
+  const find: StandingOf = (principal, route) => {
     let ofPrincipal = known.get(principal)
     if (ofPrincipal === undefined) known.set(principal, (ofPrincipal = new WeakMap()))
     let standing = ofPrincipal.get(route)
     if (standing === undefined) ofPrincipal.set(route, (standing = make(principal, route)))
+    return standing
+  }
+  return (principal, route) => {
+    if (last?.principal === principal && last.route === route) return last.standing
+    const standing = find(principal, route)
+    last = { principal, route, standing }
     return standing
   }
 }
