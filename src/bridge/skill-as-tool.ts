@@ -49,6 +49,8 @@ export function delegationTool(agent: {
       (skills === '' ? '' : `\nSkills:\n${skills}`),
     inputSchema: DELEGATION_SCHEMA,
     annotations: { openWorldHint: true },
+    // Shown by doors whose revision has such tasks.
+    execution: { taskSupport: 'optional' },
   }
 }
 

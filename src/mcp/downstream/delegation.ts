@@ -4,6 +4,7 @@
  * A modern caller that leaves before it was shown the task cancels the work; once shown, leaving ends the waiting only.
  */
 import type { Dispatched } from '../../core/ports/doors.ts'
+import type { NewCall } from '../../core/words/call.ts'
 import { isObject } from '../../core/words/is-object.ts'
 import type { JsonText } from '../../core/words/native.ts'
 import type { Answer as QuestionAnswer } from '../../core/words/question.ts'
@@ -37,12 +38,7 @@ export async function delegateTool(
     const shown = { door, delegation, visit, exposed: route.exposed, round }
     if (sealed.kind === 'task') return resumeTask(shown, sealed.taskId, answers)
   }
-  const value = args.value()
-  const contextId = isObject(value) ? value['contextId'] : undefined
-  const call = {
-    ...createCall(door, visit, route, 'delegate', args),
-    ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
-  }
+  const call = delegationCall(door, visit, route, args)
   const opened = openExchange(visit, call.deadlineAt - door.clock.now(), door.deadlines)
   const begun = await delegation.delegate(call, opened.exchange).catch((fault: unknown) => {
     opened.close()
@@ -57,6 +53,16 @@ export async function delegateTool(
   }
   const shown = { door, delegation, visit, exposed: route.exposed, round: 0 }
   return awaitEnd(shown, begun.task, { reply: begun.reply, opened })
+}
+
+/** A delegation as dispatch takes it. */
+export function delegationCall(door: Door, visit: Visit, route: Route, args: JsonText): NewCall {
+  const value = args.value()
+  const contextId = isObject(value) ? value['contextId'] : undefined
+  return {
+    ...createCall(door, visit, route, 'delegate', args),
+    ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
+  }
 }
 
 /** What is still on its way from the agent when a wait begins. */

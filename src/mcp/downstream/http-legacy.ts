@@ -65,8 +65,10 @@ export async function answerLegacyMessage(
   const { session } = found
   if (message.kind !== 'request') return takeInSession(desk, session, message, from)
   const news = (): SessionNews => beginNews(desk, session, from.principal)
+  const tell = (told: Uint8Array): void | Promise<void> =>
+    session.streams.own.push(told, { droppable: true })
   return answerOnStream(desk, session, message.id, (arrival) =>
-    answerLegacy(desk.door, session, message, { ...from, ...arrival, news }),
+    answerLegacy(desk.door, session, message, { ...from, ...arrival, news, tell }),
   )
 }
 

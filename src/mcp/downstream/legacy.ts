@@ -36,7 +36,8 @@ import {
   type Reply,
 } from './answer.ts'
 import { serverCapabilities } from './discover.ts'
-import { findMethod } from './methods.ts'
+import { LEGACY_TASKS, servesLegacyTasks } from './legacy-tasks.ts'
+import { findLegacyMethod } from './methods.ts'
 import type { Arrival } from './modern.ts'
 import type { Door } from './options.ts'
 import { isLogLevel, readRequestMeta } from './request-meta.ts'
@@ -49,6 +50,8 @@ import { stringParam, type Caller, type Visit } from './visit.ts'
 export interface LegacyArrival extends Arrival {
   /** Takes a question of ours to the caller; left out where nobody can answer. */
   readonly sendQuestion?: (message: Uint8Array) => void | Promise<void>
+  /** Takes a notification to the session, whatever became of the request; left out where there is none. */
+  readonly tell?: (message: Uint8Array) => void | Promise<void>
   /** Tells the session news from now on; left out for a request that belongs to no session. */
   readonly news?: () => SessionNews
 }
@@ -81,7 +84,9 @@ export async function answerInitialize(
     const { extensions: _extensions, ...capabilities } = await serverCapabilities(door, principal)
     const result = ourResult({
       protocolVersion: terms.revision,
-      capabilities,
+      capabilities: servesLegacyTasks(door, terms.revision)
+        ? { ...capabilities, tasks: LEGACY_TASKS }
+        : capabilities,
       serverInfo: door.serverInfo,
       ...(instructions === undefined ? {} : { instructions }),
     })
@@ -112,6 +117,7 @@ export async function answerLegacy(
       notify: (message) => arrival.caller.notify(message),
       signal,
       gone: arrival.caller.gone,
+      ...(arrival.tell === undefined ? {} : { tell: arrival.tell }),
       ...askOn(session, arrival, signal),
     }
     const answer = await answerUnder(door, session, request, { ...arrival, caller })
@@ -183,7 +189,7 @@ async function answerUnder(
     if (request.method === 'initialize') {
       return ourError(RPC_ERRORS.invalidRequest, 'this session is initialized already')
     }
-    const serve = findMethod(door, request.method)
+    const serve = findLegacyMethod(door, request.method, visit.revision)
     if (serve === undefined) {
       return ourError(
         RPC_ERRORS.methodNotFound,
@@ -286,11 +292,13 @@ function encodeSafely(door: Door, request: RpcRequest, answer: Answer): Uint8Arr
   }
 }
 
+const RESULTS_OF_TOOLS: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
+
 /** Takes off what only modern answers carry, when a modern peer wrote it. */
 function encodeLegacy(request: RpcRequest, answer: Answer): Uint8Array {
   if (answer.kind === 'error') return encodeError(request.id, answer)
   const bytes = answer.revision === MODERN_REVISION ? toLegacyResult(answer.bytes) : answer.bytes
-  const fits = request.method === 'tools/call' ? wrapStructured(bytes) : bytes
+  const fits = RESULTS_OF_TOOLS.has(request.method) ? wrapStructured(bytes) : bytes
   return encodeResult(request.id, fits)
 }
 

@@ -12,6 +12,8 @@ import { mayHold } from '../wire/may-hold.ts'
 import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { concat, encodeJson, scanObject, setMembers, type Member } from '../wire/spans.ts'
 import { badParams, ourError, type Answer, type KeptForm } from './answer.ts'
+import { servesLegacyTasks } from './legacy-tasks.ts'
+import { shownSupport, TASK_SUPPORT } from './legacy-task-support.ts'
 import type { Door } from './options.ts'
 import { TASK_TOOLS } from './task-tools.ts'
 import { paramHeadersOf } from './tools.ts'
@@ -54,7 +56,7 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
   if (notes._meta !== undefined) return { kind: 'result', bytes: write(), ttlMs }
   const key = JSON.stringify([
     kind,
-    visit.era,
+    formOf(door, visit),
     visit.headers !== undefined,
     visit.principal.id,
     start,
@@ -86,7 +88,7 @@ function encodePage(
     : undefined
   return setMembers(encodeJson({}), undefined, {
     [MEMBER_OF[kind]]: arrayOf(
-      page.map(({ definition }) => definitionFor(visit, kind, definition)),
+      page.map(({ definition }) => definitionFor(formOf(door, visit), kind, definition)),
     ),
     ...(cursor === undefined ? {} : { nextCursor: encodeJson(door.seal.seal('cursor', cursor)) }),
     ...notes,
@@ -193,22 +195,44 @@ function callableOf(items: readonly ListedItem[]): readonly ListedItem[] {
   return fit
 }
 
-const forLegacy = new WeakMap<JsonText, Uint8Array>()
+/** How definitions are shown: as they are, to legacy callers, or to those whose revision has tasks that are served here. */
+type Form = 'modern' | 'legacy' | 'legacy_tasks'
+
+function formOf(door: Door, { era, revision }: Visit): Form {
+  if (era === 'modern') return 'modern'
+  return servesLegacyTasks(door, revision) ? 'legacy_tasks' : 'legacy'
+}
+
+const adapted = {
+  modern: new WeakMap<JsonText, Uint8Array>(),
+  legacy: new WeakMap<JsonText, Uint8Array>(),
+  legacy_tasks: new WeakMap<JsonText, Uint8Array>(),
+} as const satisfies Record<Form, WeakMap<JsonText, Uint8Array>>
+
 const OUTPUT_SCHEMA = Buffer.from('"outputSchema"')
 
-/** Legacy callers reject an output schema whose root is no object, and the whole list with it. */
-function definitionFor(visit: Visit, kind: ListKind, definition: JsonText): Uint8Array {
+/**
+ * Legacy callers reject an output schema whose root is no object, and the whole list with it. Support of tasks is shown where
+ * there are such tasks.
+ */
+function definitionFor(form: Form, kind: ListKind, definition: JsonText): Uint8Array {
   const { bytes } = definition
-  if (kind !== 'tool' || visit.era === 'modern') return bytes
-  if (!mayHold(bytes, OUTPUT_SCHEMA)) return bytes
-  const known = forLegacy.get(definition)
+  if (kind !== 'tool') return bytes
+  const hasSchema = form !== 'modern' && mayHold(bytes, OUTPUT_SCHEMA)
+  const hasSupport = mayHold(bytes, TASK_SUPPORT)
+  if (!hasSchema && !hasSupport) return bytes
+  const known = adapted[form].get(definition)
   if (known !== undefined) return known
   const value = definition.value()
   const schema = isObject(value) ? value['outputSchema'] : undefined
-  const fits = schema === undefined || (isObject(schema) && schema['type'] === 'object')
-  const adapted = fits ? bytes : setMembers(bytes, undefined, { outputSchema: undefined })
-  forLegacy.set(definition, adapted)
-  return adapted
+  const fits =
+    !hasSchema || schema === undefined || (isObject(schema) && schema['type'] === 'object')
+  const made = setMembers(bytes, undefined, {
+    ...(fits ? {} : { outputSchema: undefined }),
+    ...(hasSupport ? shownSupport(definition, form === 'legacy_tasks') : {}),
+  })
+  adapted[form].set(definition, made)
+  return made
 }
 
 /** A JSON array of raw values. */

@@ -1,8 +1,15 @@
-/** The methods that both eras serve, and the feature each belongs to: one table, so that neither era forgets one. And those of 2026-07-28. */
+/** The methods that both eras serve, and the feature each belongs to: one table, so that neither era forgets one. And those of one era alone. */
 import type { Answer } from './answer.ts'
 import { complete } from './completion.ts'
 import { discover } from './discover.ts'
 import { listen } from './listen.ts'
+import {
+  cancelLegacyTask,
+  getLegacyTask,
+  listLegacyTasks,
+  servesLegacyTasks,
+} from './legacy-tasks.ts'
+import { answerLegacyResult } from './legacy-task-result.ts'
 import { listCapabilities } from './lists.ts'
 import type { Door, Offer } from './options.ts'
 import { getPrompt } from './prompts.ts'
@@ -47,6 +54,20 @@ const MODERN: ReadonlyMap<string, { readonly offer?: Offer; readonly serve: Meth
   ['skills/get', { offer: 'resources', serve: getSkill }],
   ['resources/directory/read', { offer: 'resources', serve: readDirectory }],
 ])
+
+const LEGACY_TASKS: ReadonlyMap<string, Method> = new Map([
+  ['tasks/get', getLegacyTask],
+  ['tasks/result', answerLegacyResult],
+  ['tasks/list', listLegacyTasks],
+  ['tasks/cancel', cancelLegacyTask],
+])
+
+/** As `findMethod`, with those that only sessions of this revision have. */
+export function findLegacyMethod(door: Door, name: string, revision: string): Method | undefined {
+  const ofTasks = name.startsWith('tasks/') ? LEGACY_TASKS.get(name) : undefined
+  if (ofTasks === undefined) return findMethod(door, name)
+  return servesLegacyTasks(door, revision) ? ofTasks : undefined
+}
 
 /** As `findMethod`, with those that only 2026-07-28 has. */
 export function findModernMethod(door: Door, name: string): Method | undefined {

@@ -112,6 +112,16 @@ export function readableAnswer(visit: Visit, text: string, meta: OutcomeMeta): A
   return { kind: 'result', bytes: encodeJson(result) }
 }
 
+/** As `answerOutcome`, for a method whose own result it cannot be: always an error. */
+export function refuseOutcome(visit: Visit, dispatched: Dispatched): ErrorAnswer {
+  const said = answerOutcome(visit, dispatched)
+  if (said.kind === 'error') return said
+  const meta = outcomeMeta(dispatched)
+  return ourError(OWN_ERROR_CODES[meta.state], sayOutcome(dispatched.outcome), {
+    [OUTCOME_META]: meta,
+  })
+}
+
 /** What happened and what to do next, in our words. */
 function sayOutcome(outcome: Outcome): string {
   switch (outcome.state) {

@@ -221,6 +221,7 @@ async function answerLegacyOnPipe(pipe: Pipe, request: RpcRequest): Promise<Repl
     return answerLegacy(pipe.door, session, request, {
       ...arrivalOf(pipe, pipe.closing),
       sendQuestion: pipe.write,
+      tell: pipe.write,
       news: () => beginNews(pipe, session),
     })
   }

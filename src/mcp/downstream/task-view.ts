@@ -64,7 +64,8 @@ function ranOfTask(task: TaskRecord): 'yes' | 'no' | 'unknown' {
   return 'yes'
 }
 
-function endedBadly(task: TaskRecord): boolean {
+/** Its result is an error: what came of it is not what was asked for. */
+export function endedBadly(task: TaskRecord): boolean {
   return (
     task.state === 'failed' ||
     task.state === 'rejected' ||

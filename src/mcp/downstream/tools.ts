@@ -16,6 +16,7 @@ import { encodeJson, findMember, sliceOf } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
 import { badParams, ourError, type Answer } from './answer.ts'
 import { delegateTool } from './delegation.ts'
+import { asksForTask, callAsTask, noTaskOf } from './legacy-task-call.ts'
 import type { Door } from './options.ts'
 import { placeCall } from './place-call.ts'
 import { callTaskTool, isTaskTool } from './task-tools.ts'
@@ -28,6 +29,7 @@ export function callTool(door: Door, visit: Visit): Answer | Promise<Answer> {
   const args = readArguments(visit)
   if ('kind' in args) return args
   if (door.ports.delegation?.isListed() === true && isTaskTool(name)) {
+    if (asksForTask(door, visit)) return noTaskOf(name)
     // Exact: an answer's data is handed over, its digits with it.
     const exact = parseExact(new TextDecoder().decode(args.bytes))
     return callTaskTool(door, door.ports.delegation, visit, name, exact)
@@ -71,6 +73,8 @@ function callRoute(
 ): Answer | Promise<Answer> {
   const mismatch = checkArgumentHeaders(annotated, visit, args)
   if (mismatch !== undefined) return ourError(RPC_ERRORS.headerMismatch, mismatch)
+  if (visit.era === 'legacy' && asksForTask(door, visit))
+    return callAsTask(door, visit, route, args)
   if (route.kind === 'agent' && door.ports.delegation !== undefined) {
     return delegateTool(door, door.ports.delegation, visit, route, args)
   }

@@ -16,6 +16,8 @@ import type { RequestMeta } from './request-meta.ts'
 export interface Caller {
   /** Sends one whole notification on this request's channel. A returned promise is back-pressure. */
   notify(message: Uint8Array): void | Promise<void>
+  /** Sends one whole notification on the caller's session, whatever became of this request. Absent where there is none. */
+  tell?(message: Uint8Array): void | Promise<void>
   /** Aborted, with a StopReason as its reason, when the caller withdrew the request or the door closes. */
   readonly signal: AbortSignal
   /** Fires when the connection is gone though nobody withdrew the request. */

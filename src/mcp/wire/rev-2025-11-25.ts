@@ -28,4 +28,14 @@ export const LEGACY_ERRORS = {
   urlElicitationRequired: -32042,
 } as const
 
+/**
+ * Keys of `_meta` that only tasks of this revision have: which task a message belongs to, and what a model is told at once.
+ *
+ * @source MCP 2025-11-25, basic, utilities, tasks
+ */
+export const LEGACY_TASK_META = {
+  related: 'io.modelcontextprotocol/related-task',
+  immediate: 'io.modelcontextprotocol/model-immediate-response',
+} as const
+
 export const SESSION_HEADER = 'Mcp-Session-Id'
