@@ -213,7 +213,7 @@ function notRun(scenarios: readonly Listed[], error: unknown): readonly Scenario
   ]
 }
 
-/** As a client every scenario counts that comity can be asked for, whenever the suite began to score it. */
+/** As a client every scenario counts that comity can be asked for, whenever the suite began to score it, and so do those of tasks. */
 function select(
   listed: readonly Listed[],
   { decides, leg, logins }: Pick<Plan, 'decides' | 'leg' | 'logins'>,
@@ -225,7 +225,7 @@ function select(
       // A peer of 2025-11-25 knows nothing of this extension, and a call is a task only when it takes long.
       .filter(({ scenario }) => decides || !isTask(scenario))
       .filter(({ scenario }) => only.length === 0 || only.includes(scenario))
-      .map((one) => (leg === 'client' ? { ...one, scored: true } : one))
+      .map((one) => (leg === 'client' || isTask(one.scenario) ? { ...one, scored: true } : one))
   )
 }
 

@@ -50,6 +50,16 @@ test('three logins pass through comity: without a registration, with more scopes
   expect(code).toBe(0)
 }, 120_000)
 
+test('tasks pass through comity: made, asked, answered, canceled', async () => {
+  const three = ['mrtr-input', 'required-task-error', 'mrtr-composition']
+  const { code, output, last } = await conformance(
+    ...three.flatMap((name) => ['--only', `tasks-${name}`]),
+  )
+  expect(output.match(/^ {2}ok {5}tasks-/gmu)).toHaveLength(3)
+  expect(last).toBe('9 passed, 0 failed')
+  expect(code).toBe(0)
+}, 120_000)
+
 test('every login that the suite has for clients is one that is run', async () => {
   const args = [relative(ROOT, SUITE), 'list', '--client']
   const { output } = await runTool(ROOT, args, { timeoutMs: 60_000, quiet: true })
