@@ -6,8 +6,19 @@
 import { JsonFault } from './json-fault.ts'
 import { createId, type RpcId, type RpcResult } from './json-rpc.ts'
 import { RESULT_TYPES } from './rev-2026-07-28.ts'
-import { expectEnd, openText, scanValue, skipSpace, typeAt, walkObject, type Text } from './scan.ts'
-import { readString, scanObject, type Member, type Span } from './spans.ts'
+import {
+  expectEnd,
+  firstKey,
+  nextKey,
+  openText,
+  scanString,
+  scanValue,
+  skipSpace,
+  typeAt,
+  valueAfter,
+  type Text,
+} from './scan.ts'
+import { Found, readText, scanObject, type Member } from './spans.ts'
 
 /** A complete result, an object of which all readers understand the same. */
 export class PlainResult implements RpcResult {
@@ -54,7 +65,7 @@ function read(text: Text, id: number): PlainResult | undefined {
   return reading.result()
 }
 
-/** One message while it is read. */
+/** One message while it is read: nothing is made for each of its members but their keys, which are mostly known. */
 class Reading {
   readonly #text: Text
   readonly #id: number
@@ -73,9 +84,13 @@ class Reading {
 
   /** @returns where it ends. */
   envelope(open: number): number {
-    return walkObject(this.#text, open, 1, (keyStart, keyEnd, start) =>
-      this.#ofEnvelope({ start: keyStart, end: keyEnd }, start),
-    )
+    const text = this.#text
+    let key = firstKey(text, open, 1)
+    while (key >= 0) {
+      const keyEnd = scanString(text, key)
+      key = nextKey(text, this.#ofEnvelope(key, keyEnd, valueAfter(text, keyEnd)))
+    }
+    return -key
   }
 
   result(): PlainResult | undefined {
@@ -84,14 +99,15 @@ class Reading {
     return new PlainResult(this.#text.bytes, this.#id, this.#result, this.#isError)
   }
 
-  #ofEnvelope(keySpan: Span, start: number): number {
+  /** @returns where its value ends. */
+  #ofEnvelope(keyStart: number, keyEnd: number, start: number): number {
     const text = this.#text
     const { bytes } = text
-    const key = readString(bytes, keySpan)
+    const key = readText(bytes, keyStart, keyEnd)
     if (!this.#isNew(key, 0)) this.#isPlain = false
     if (key === 'result' && typeAt(text, start) === 'object') {
       const end = this.#ofResult(start)
-      this.#result = { key, keySpan, value: { start, end }, type: 'object' }
+      this.#result = new Found(key, 'object', keyStart, keyEnd, start, end)
       return end
     }
     const end = scanValue(text, start, 1)
@@ -101,12 +117,16 @@ class Reading {
     return end
   }
 
+  /** @returns where it ends. */
   #ofResult(open: number): number {
     const text = this.#text
     const { bytes } = text
     const before = this.#keys.length
-    const end = walkObject(text, open, 2, (keyStart, keyEnd, start) => {
-      const key = readString(bytes, { start: keyStart, end: keyEnd })
+    let keyStart = firstKey(text, open, 2)
+    while (keyStart >= 0) {
+      const keyEnd = scanString(text, keyStart)
+      const start = valueAfter(text, keyEnd)
+      const key = readText(bytes, keyStart, keyEnd)
       const close = scanValue(text, start, 2)
       if (!this.#isNew(key, before)) this.#isPlain = false
       // `true` is the only value that begins so.
@@ -114,10 +134,10 @@ class Reading {
       if (key === 'resultType' && !isText(bytes, start, close, RESULT_TYPES.complete)) {
         this.#isPlain = false
       }
-      return close
-    })
+      keyStart = nextKey(text, close)
+    }
     this.#keys.length = before
-    return end
+    return -keyStart
   }
 
   /** Among the keys from there on. */
@@ -130,7 +150,7 @@ class Reading {
 }
 
 function isText(bytes: Uint8Array, start: number, end: number, text: string): boolean {
-  return bytes[start] === 0x22 && readString(bytes, { start, end }) === text
+  return bytes[start] === 0x22 && readText(bytes, start, end) === text
 }
 
 /** As we wrote it: digits alone. */

@@ -64,7 +64,7 @@ const MANY_MEMBERS = 12
 const LARGE_BYTES = 4096
 
 /** A member as it was found; its value's span is itself, since there is one for every member of every message. */
-class Found implements Member {
+export class Found implements Member {
   readonly key: string
   readonly type: JsonType
   readonly start: number
@@ -222,7 +222,8 @@ export function readString(bytes: Uint8Array, span: Span): string {
   return readText(bytes, span.start, span.end)
 }
 
-function readText(bytes: Uint8Array, from: number, to: number): string {
+/** As `readString`, of a string between these places. */
+export function readText(bytes: Uint8Array, from: number, to: number): string {
   const start = from + 1
   const end = to - 1
   // Keys and names are short, plain and mostly the same; a decoder call costs more than this loop.
