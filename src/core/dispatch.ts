@@ -48,6 +48,8 @@ export interface DispatchPorts extends RecordPorts {
   readonly translator: Translator
   readonly clock: Clock
   readonly ids: Ids
+  /** Calls back when it is aborted, once; core knows no events. @returns the way to stop. */
+  onAbort(signal: AbortSignal, listener: () => void): () => void
   /** The acceptance rule configured for an agent. */
   acceptanceOf(peer: string): AcceptanceRule | undefined
   /** Whether a finished task of this peer is judged at all. */

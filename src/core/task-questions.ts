@@ -53,11 +53,11 @@ export class TaskQuestions {
       const cancel = (): void => answer({ key: own, action: 'cancel' })
       const answer = (given: Answer): void => {
         if (!this.#waiting.delete(own)) return
-        withdrawn.removeEventListener('abort', cancel)
+        stop()
         this.#write()
         resolve({ ...given, key })
       }
-      withdrawn.addEventListener('abort', cancel, { once: true })
+      const stop = this.#ports.onAbort(withdrawn, cancel)
       this.#waiting.set(own, { question, key, answer })
       this.#write()
     })

@@ -135,6 +135,10 @@ function portsOf(store: Store, rules: Rules, asked: string[], script: CoreScript
     },
     clock: { now: () => Date.now() },
     ids: { call: () => `c${(ids += 1)}`, task: () => `t${(ids += 1)}` },
+    onAbort: (signal, listener) => {
+      signal.addEventListener('abort', listener, { once: true })
+      return () => signal.removeEventListener('abort', listener)
+    },
     acceptanceOf: () => undefined,
     isJudged: () => false,
     judge: { judge: async () => ({ reasons: [], checks: [] }) },

@@ -22,7 +22,7 @@ import type { OutboundCall } from '../../src/core/words/call.ts'
 import { refused, type Outcome } from '../../src/core/words/outcome.ts'
 import type { Principal } from '../../src/core/words/principal.ts'
 import type { Route } from '../../src/core/words/route.ts'
-import { createIds, digest, systemClock } from '../../src/gateway/compose/world.ts'
+import { createIds, digest, onAbort, systemClock } from '../../src/gateway/compose/world.ts'
 import { openStore } from '../../src/store/open-sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createFolder } from '../../src/store/testing/make.ts'
@@ -196,6 +196,7 @@ function createCore(store: Store, upstream: Upstream) {
     translator,
     clock: systemClock,
     ids: createIds(systemClock),
+    onAbort,
     acceptanceOf: () => undefined,
     isJudged: () => false,
     running: new Map(),

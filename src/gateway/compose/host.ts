@@ -48,7 +48,7 @@ import { createPinStates } from './pin-states.ts'
 import { publishedPorts } from './published.ts'
 import { loadSealingKey } from './sealing-key.ts'
 import { packageVersion } from './version.ts'
-import { createIds, digest, systemClock } from './world.ts'
+import { createIds, digest, onAbort, systemClock } from './world.ts'
 
 export interface HostOptions {
   readonly config: Config
@@ -320,6 +320,7 @@ function createCore(
     translator,
     clock: systemClock,
     ids: createIds(systemClock),
+    onAbort,
     acceptanceOf: (peer) => config.acceptance.get(peer),
     onFault: onFault ?? (() => undefined),
     running: new Map(),

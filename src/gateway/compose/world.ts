@@ -22,6 +22,12 @@ export function createIds(clock: Clock): Ids {
   }
 }
 
+/** As core's port of that name. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
 export const digest: Digest = {
   text: (text) => hash('sha256', text),
   json: ({ bytes }) => digestOf(bytes, LEXEMES),
