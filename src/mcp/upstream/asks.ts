@@ -12,9 +12,11 @@ import type { Answer, Question, QuestionKind } from '../../core/words/question.t
 import { JsonFault } from '../wire/json-fault.ts'
 import type { RpcRequest } from '../wire/json-rpc.ts'
 import { InFlight } from '../wire/in-flight.ts'
+import { LEGACY_TASK_META } from '../wire/rev-2025-11-25.ts'
 import { PROGRESS_TOKEN, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, findMember, scanObject, setMembers, sliceOf } from '../wire/spans.ts'
 import { checkStrict } from '../wire/strict.ts'
+import { AskedTasks, relatedTask, relateTo, type AskedTask } from './asked-tasks.ts'
 import type { AnswerRequest, ReplyToServer } from './link.ts'
 import { answerBytes, canBear, problemOf, readQuestion } from './questions.ts'
 
@@ -38,11 +40,19 @@ export interface OpenCall {
 
 export interface Asks {
   /** Registers a call until it ends; what it was asked is withdrawn then. */
-  open(call: OpenCall): { readonly onRequest: AnswerRequest; end(): void }
+  open(call: OpenCall): AskedOn
+  /** What names this task is its own until `end`, on whichever stream it comes. */
+  follow(taskId: string, task: AskedTask): AskedOn
   /** Answers what names no call. */
   readonly onStray: AnswerRequest
   /** The revision that was agreed on: older ones have fewer questions. */
   agreed(revision: string): void
+}
+
+/** How requests within one call or task are answered, until it ends. */
+export interface AskedOn {
+  readonly onRequest: AnswerRequest
+  end(): void
 }
 
 /** Questions of one call: at once, and in all its time. */
@@ -68,17 +78,26 @@ interface Held {
  */
 export function createAsks(may: MayAsk, seen?: (question: Question, where: string) => void): Asks {
   const open = new InFlight<Held>()
+  const tasks = new AskedTasks()
   let revision = ''
 
   const answer = async (
     request: RpcRequest,
     withdrawn: AbortSignal,
     ownerOf: (kind: QuestionKind) => Owner | undefined,
+    isStray = false,
   ): Promise<ReplyToServer> => {
     const problem = notDeclared(request.method, may, revision)
     if (problem !== undefined) return problem
     const question = readRequest(request, revision)
     if ('error' in question) return question
+    const taskId = relatedTask(request)
+    if (taskId !== undefined) {
+      // What names a task is no call's, whatever else is open; on its own stream a call is asked about one that is not known yet.
+      const task = isStray ? await tasks.find(taskId, withdrawn) : tasks.get(taskId)
+      if (task !== undefined) return askTask(task, taskId, question, withdrawn, seen)
+      if (isStray) return refuse(REJECTED, 'there is nobody to ask: that task is not followed here')
+    }
     const owner = ownerOf(question.kind)
     seen?.(question, owner?.held.call.where ?? '')
     if (owner === undefined) return nobody(question.kind)
@@ -99,12 +118,32 @@ export function createAsks(may: MayAsk, seen?: (question: Question, where: strin
         },
       }
     },
+    follow(taskId, task) {
+      const end = tasks.add(taskId, task)
+      return {
+        onRequest: (request, withdrawn) => answer(request, withdrawn, () => undefined, true),
+        end,
+      }
+    },
     onStray: (request, withdrawn) =>
-      answer(request, withdrawn, (kind) => attribute(open.all(), kind)),
+      answer(request, withdrawn, (kind) => attribute(open.all(), kind), true),
     agreed(agreed) {
       revision = agreed
     },
   }
+}
+
+async function askTask(
+  task: AskedTask,
+  taskId: string,
+  question: Question,
+  withdrawn: AbortSignal,
+  seen: ((question: Question, where: string) => void) | undefined,
+): Promise<ReplyToServer> {
+  seen?.(question, taskId)
+  if (!canBear(task.can, question.kind)) return unasked('caller')
+  const reply = replyOf(question.kind, await task.ask(question, withdrawn))
+  return 'result' in reply ? { result: relateTo(reply.result, taskId) } : reply
 }
 
 interface Owner {
@@ -221,7 +260,9 @@ function readRequest(
   return question
 }
 
-/** Without what belongs to the server's hop: its progress token, and a task that was never offered. */
+const HOP_META = { [PROGRESS_TOKEN]: undefined, [LEGACY_TASK_META.related]: undefined } as const
+
+/** Without what belongs to the server's hop: its progress token, the task it is of, and one that was never offered. */
 function inputRequestOf({ bytes, method, params }: RpcRequest): Uint8Array {
   const envelope = encodeJson({ method })
   if (params === undefined) return envelope
@@ -230,9 +271,7 @@ function inputRequestOf({ bytes, method, params }: RpcRequest): Uint8Array {
   const from = sliceOf(bytes, params)
   const meta = findMember(scanObject(from), '_meta')
   const rest =
-    meta?.type === 'object'
-      ? setMembers(sliceOf(from, meta.value), undefined, { [PROGRESS_TOKEN]: undefined })
-      : undefined
+    meta?.type === 'object' ? setMembers(sliceOf(from, meta.value), undefined, HOP_META) : undefined
   const own = setMembers(from, undefined, { task: undefined, _meta: rest })
   return setMembers(envelope, undefined, { params: own })
 }

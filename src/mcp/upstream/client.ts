@@ -26,8 +26,10 @@ import type { CancelSignal } from './cancel.ts'
 import { createChangePace } from './change-pace.ts'
 import type { Connected } from './connect.ts'
 import { Deadlines } from '../wire/deadlines.ts'
+import { beginLogin } from './begin-login.ts'
 import type { Credentials, LoginAddress } from './credentials.ts'
 import { DeprecatedUses } from './deprecated.ts'
+import { endpointText } from './endpoint-text.ts'
 import { createEra, type Era } from './era.ts'
 import { featuresOf } from './features.ts'
 import { onSession } from './heal.ts'
@@ -157,7 +159,7 @@ class ServerPeer implements McpPeer {
   constructor(config: McpPeerConfig, deps: McpPeerDeps, options: McpPeerOptions) {
     this.name = config.name
     this.trusted = config.trusted
-    this.endpoint = deps.digest.text(endpointText(config))
+    this.endpoint = deps.digest.text(endpointText(config.server))
     this.#config = config
     this.#deps = deps
     this.#options = options
@@ -375,7 +377,7 @@ class ServerPeer implements McpPeer {
     try {
       return await this.#place(sending)
     } catch (error) {
-      return this.#judge(error, sending, await addressFor(error, exchange, stop))
+      return this.#judge(error, sending, await beginLogin(error, exchange, stop))
     } finally {
       const told = sending.end()
       if (told !== undefined) await told
@@ -430,12 +432,18 @@ class ServerPeer implements McpPeer {
 
   /** Loaded for the first task: most servers have none. */
   async #makeWork(): Promise<Work> {
-    const { createTaskWork } = await import('./task-work.ts')
-    return createTaskWork({
+    const { createAnyTaskWork } = await import('./any-task-work.ts')
+    return createAnyTaskWork({
       peer: this.name,
       clientInfo: this.#clientInfo,
       on: (principal, signal, run) => this.#onOf(principal, signal, run),
+      hold: (principal, signal) => this.#hold(principal, signal),
     })
+  }
+
+  async #hold(principal: string, stop: AbortSignal): Promise<() => void> {
+    if (await this.#isShared({ principal, stop })) return () => {}
+    return this.#instances.take(principal).release
   }
 
   /** On the connection that serves this principal. */
@@ -465,28 +473,4 @@ class ServerPeer implements McpPeer {
 interface Placing {
   readonly principal: string
   readonly stop: CancelSignal
-}
-
-/** Begins the login that is missing, where the caller can open an address. @returns nothing where it is told in words. */
-async function addressFor(
-  error: unknown,
-  { can }: Exchange,
-  stop: CallStop,
-): Promise<LoginAddress | undefined> {
-  if (!(error instanceof LinkFailure) || error.login === undefined || !can.url) return undefined
-  const gone = new AbortController()
-  try {
-    return await abortable(error.login(gone.signal), stop)
-  } catch {
-    return undefined
-  } finally {
-    gone.abort()
-  }
-}
-
-/** Bound to what would be run or reached, not to secrets: pins survive a new token. */
-function endpointText({ server }: McpPeerConfig): string {
-  if (server.transport === 'http') return `http ${server.url}`
-  const { command, args, cwd } = server
-  return `stdio ${JSON.stringify([command, ...args])}${cwd === undefined ? '' : ` in ${cwd}`}`
 }

@@ -142,7 +142,10 @@ test('one bad item takes no other away, and each is named with its reason', asyn
     ['list', 'its inputSchema is no object'],
     ['#8', 'a key must not be repeated (byte 37, at /inputSchema/a)'],
     ['#9', 'a surrogate must come in a pair (byte 34, at /inputSchema/x)'],
-    ['tasky', 'it can only be called as a task of MCP 2025-11-25, which is not in this version'],
+    [
+      'tasky',
+      'it can only be called as a task of MCP 2025-11-25, and its server declares no tasks of that kind',
+    ],
     ['good', 'listed more than once with different definitions; the first counts'],
   ])
 })

@@ -32,6 +32,7 @@ import {
 } from '../wire/spans.ts'
 import type { Item, Member } from '../wire/spans.ts'
 import type { Connected } from './connect.ts'
+import { declaresLegacyTasks, readTaskSupport, type TaskSupport } from './legacy-task-terms.ts'
 import { LinkFailure } from './link.ts'
 
 export interface ListOptions {
@@ -52,6 +53,8 @@ export interface ServerListing {
   readonly leftOut: readonly LeftOut[]
   /** Annotated arguments by tool name; those without are not in it. */
   readonly paramHeaders: ReadonlyMap<string, readonly ParamHeader[]>
+  /** By tool name: how far it is called as a task of 2025-11-25. Left out: no tool is. */
+  readonly taskSupport?: ReadonlyMap<string, TaskSupport>
   /** The shortest time the server gave any of its lists, milliseconds. */
   readonly ttlMs?: number
 }
@@ -126,6 +129,7 @@ export async function listServer(
     capabilities: lists.flatMap((list) => list.capabilities),
     leftOut: lists.flatMap((list) => list.leftOut),
     paramHeaders: new Map(lists.flatMap((list) => [...list.paramHeaders])),
+    taskSupport: new Map(lists.flatMap((list) => [...list.taskSupport])),
   }
 }
 
@@ -140,6 +144,7 @@ class OneList {
   readonly capabilities: Capability[] = []
   readonly leftOut: LeftOut[] = []
   readonly paramHeaders = new Map<string, readonly ParamHeader[]>()
+  readonly taskSupport = new Map<string, TaskSupport>()
   /** Of each page that gave one. */
   readonly ttls: number[] = []
   readonly #connected: Connected
@@ -215,6 +220,7 @@ class OneList {
     this.leftOut.length = 0
     this.ttls.length = 0
     this.paramHeaders.clear()
+    this.taskSupport.clear()
     this.#known.clear()
     this.#count = 0
   }
@@ -324,16 +330,11 @@ class OneList {
   #judgeTool(name: string, own: Uint8Array, members: readonly Member[]): string | undefined {
     const schema = findMember(members, 'inputSchema')
     if (schema?.type !== 'object') return 'its inputSchema is no object'
-    const execution = findMember(members, 'execution')
-    if (execution?.type === 'object') {
-      const support = findMember(
-        scanObject(own, execution.value, { validated: true }),
-        'taskSupport',
-      )
-      if (support?.type === 'string' && readString(own, support.value) === 'required') {
-        return 'it can only be called as a task of MCP 2025-11-25, which is not in this version'
-      }
-    }
+    const support = readTaskSupport(own, members)
+    const hasTasks = declaresLegacyTasks(this.#connected.facts)
+    if (support === 'required' && !hasTasks)
+      return 'it can only be called as a task of MCP 2025-11-25, and its server declares no tasks of that kind'
+    if (support !== undefined && hasTasks) this.taskSupport.set(name, support)
     const { link, facts } = this.#connected
     if (link.transport !== 'http' || facts.era !== 'modern') return undefined
     const headers = readParamHeaders(JSON.parse(textOf(own, schema.value)))

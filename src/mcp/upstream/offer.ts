@@ -15,6 +15,7 @@ import type { ParamHeader } from '../wire/headers.ts'
 import { abortable } from './abortable.ts'
 import type { CancelSignal } from './cancel.ts'
 import type { Connected } from './connect.ts'
+import type { TaskSupport } from './legacy-task-terms.ts'
 import { LinkFailure } from './link.ts'
 import type { ServerListing } from './list.ts'
 
@@ -63,6 +64,8 @@ export interface Offer {
   /** The server said that a list changed. */
   outdate(): void
   paramHeaders(tool: string): readonly ParamHeader[] | undefined
+  /** How far the tool is called as a task of 2025-11-25; undefined when it is not. */
+  taskSupport(tool: string): TaskSupport | undefined
 }
 
 const LONGEST_TTL_MS = 300_000
@@ -121,6 +124,10 @@ class KeptOffer implements Offer {
 
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     return this.#kept?.listing.paramHeaders.get(tool)
+  }
+
+  taskSupport(tool: string): TaskSupport | undefined {
+    return this.#kept?.listing.taskSupport?.get(tool)
   }
 
   refusal(

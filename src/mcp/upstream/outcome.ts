@@ -27,6 +27,7 @@ import type { LoginAddress } from './credentials.ts'
 import type { PeerFacts } from './facts.ts'
 import type { LinkFailure } from './link.ts'
 import { canBear, mayBeOpened, NO_ADDRESS, problemOf, readQuestion } from './questions.ts'
+import { readLegacyCreated } from './read-legacy-task.ts'
 import { readCreated } from './read-task.ts'
 import { sealState } from './request.ts'
 
@@ -55,12 +56,16 @@ export interface Asked {
   readonly act: boolean
   /** Whose call it is, where its answer may be a task. */
   readonly taskFor?: string | undefined
+  /** It was sent as a task of 2025-11-25. */
+  readonly isLegacyTask?: boolean
 }
 
 /** The outcome of an answer. */
 export function judgeAnswer(answer: RpcResult | RpcError, asked: Asked): Outcome {
   if (answer.kind === 'error') return judgeError(answer, asked)
   const { facts, peer, act } = asked
+  const created = asked.isLegacyTask === true ? judgeLegacyTask(answer, asked) : undefined
+  if (created !== undefined) return created
   if (answer instanceof PlainResult) {
     const native = mcpNative(sliceOf(answer.bytes, answer.result.value), facts.revision)
     return { state: 'completed', native, toolError: answer.isError }
@@ -102,6 +107,19 @@ function judgeTask(
   const created = readCreated(peer, bytes, members, { principal, can })
   if (typeof created === 'string') return unclear(peer, created, act)
   return { state: 'working', native, ...created }
+}
+
+/** @returns undefined for a result that is no task: the server answered at once. */
+function judgeLegacyTask(
+  { bytes, result }: RpcResult,
+  { peer, can, act, taskFor = '', facts }: Asked,
+): Outcome | undefined {
+  if (result.type !== 'object') return undefined
+  const own = sliceOf(bytes, result.value)
+  const created = readLegacyCreated(peer, own, { principal: taskFor, can })
+  if (created === undefined) return undefined
+  if (typeof created === 'string') return unclear(peer, created, act)
+  return { state: 'working', native: mcpNative(own, facts.revision), ...created }
 }
 
 /**

@@ -134,7 +134,8 @@ function objectOf(bytes: Uint8Array, members: readonly Member[], key: string): U
   return concat([sliceOf(bytes, member.value)])
 }
 
-function textMember(
+/** The text of that member; undefined when it is none. */
+export function textMember(
   bytes: Uint8Array,
   members: readonly Member[],
   key: string,

@@ -62,9 +62,10 @@ export function readParams({ native }: OutboundCall): Params {
  *
  * Members that belong to a round trip or a task of the caller's own hop never pass: `inputResponses`
  * and `requestState` come from the continuation alone and go to modern peers alone, `task`
- * (2025-11-25) is dropped.
+ * (2025-11-25) is this hop's own or none.
  *
  * @param id its number, which is its progress token too when the caller asked for progress.
+ * @param task what `task` becomes.
  */
 export function encodeRequest(
   id: number,
@@ -72,14 +73,15 @@ export function encodeRequest(
   { method, key }: CallMethod,
   terms: Terms,
   params: Params,
+  task: Change = NO_TASK,
 ): Uint8Array {
   const { continuation } = call
   const named = { key, value: JSON.stringify(call.route.capability) }
   const meta = changedMeta(params, terms.meta(params.wantsProgress ? id : undefined))
   const changes: readonly Change[] =
     continuation === undefined || terms.facts.era === 'legacy'
-      ? [named, NO_TASK, NO_RESPONSES, NO_STATE, meta]
-      : [named, NO_TASK, ...continued(continuation), meta]
+      ? [named, task, NO_RESPONSES, NO_STATE, meta]
+      : [named, task, ...continued(continuation), meta]
   return encodeCall(id, method, params, changes)
 }
 

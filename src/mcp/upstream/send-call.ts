@@ -6,6 +6,7 @@
 import type { Exchange, WireFacts } from '../../core/ports/upstream.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import type { Outcome } from '../../core/words/outcome.ts'
+import type { Change } from '../wire/changed-object.ts'
 import { paramHeaderValues, type ParamHeader } from '../wire/headers.ts'
 import type { RpcError, RpcNotification, RpcResult } from '../wire/json-rpc.ts'
 import { MODERN_ONLY_CODES, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
@@ -14,6 +15,7 @@ import type { DeprecatedUses } from './deprecated.ts'
 import { createEventQueue, type EventQueue } from './events.ts'
 import type { PeerFacts } from './facts.ts'
 import { speaksOfSessions } from './http-status.ts'
+import { legacyTaskOf } from './legacy-task-terms.ts'
 import { LinkFailure, type AnswerRequest, type LinkRequest } from './link.ts'
 import type { Offer } from './offer.ts'
 import { judgeAnswer, type Asked } from './outcome.ts'
@@ -140,6 +142,8 @@ export async function sendCall(
   const refusal = judged instanceof Promise ? await judged : judged
   if (refusal !== undefined) return refusal
   const annotated = offer.paramHeaders(call.call.route.capability)
+  const task = facts.era === 'legacy' ? legacyTaskOf(world.peer, call, offer) : undefined
+  if (task !== undefined && 'state' in task) return task
   const begun = session.begin(call, call.params.logLevel)
   try {
     if (begun.ready !== undefined) await begun.ready
@@ -150,8 +154,10 @@ export async function sendCall(
       can: terms.can,
       act: call.act,
       taskFor: mayBeTask(call, terms) ? call.principal : undefined,
+      isLegacyTask: task !== undefined,
     }
-    const send = new CallSend(link.nextId(), call, terms, begun, annotated, lateOf(call, asked))
+    const onLate = lateOf(call, asked)
+    const send = new CallSend(link.nextId(), call, terms, begun, annotated, onLate, task)
     const answer = await link.request(send)
     if (answer.kind === 'error') noticeError(world, session, offer, answer)
     const outcome = judgeAnswer(answer, asked)
@@ -197,12 +203,13 @@ class CallSend implements LinkRequest {
     begun: Begun,
     annotated: readonly ParamHeader[] | undefined,
     onLate: CallSend['onLate'],
+    task: Change | undefined,
   ) {
     const { params, method } = call
     this.id = id
     this.method = method.method
     this.name = call.call.route.capability
-    this.message = encodeRequest(id, call.call, method, terms, params)
+    this.message = encodeRequest(id, call.call, method, terms, params, task)
     this.signal = call.stop
     this.paramHeaders =
       annotated === undefined || method.method !== 'tools/call'

@@ -15,6 +15,8 @@ export interface Session extends Connected {
   termsOf(can: CallerCan): Terms
   /** A call begins. @param logLevel the least severe log that it wants. */
   begin(call: OpenCall, logLevel: string | undefined): Begun
+  /** What names this task is asked there from now on. */
+  readonly followTask: Asks['follow']
   /** No call begins any more. */
   retire(): void
 }
@@ -62,6 +64,7 @@ export function createSession(
   return {
     ...connected,
     termsOf: createTerms({ ...said, facts }),
+    followTask: asks.follow,
     begin(call, logLevel) {
       open += 1
       const asked = facts.era === 'legacy' ? asks.open(call) : undefined

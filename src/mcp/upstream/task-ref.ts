@@ -1,7 +1,7 @@
 /**
  * What is needed to go on with a server's task after the process that began it is gone: sealed into its handle.
  *
- * @source io.modelcontextprotocol/tasks (SEP-2663): clients keep task ids
+ * @source io.modelcontextprotocol/tasks (SEP-2663): clients keep task ids; MCP 2025-11-25, basic, utilities, tasks
  */
 import { isObject } from '../../core/words/is-object.ts'
 import type { Handle } from '../../core/words/outcome.ts'
@@ -17,6 +17,8 @@ export interface TaskRef {
   readonly can: AskableKinds
   /** How often the server wants to be asked, milliseconds. */
   readonly pollMs?: number
+  /** A task of 2025-11-25, which has a codec of its own. Left out: one of the extension. */
+  readonly codec?: 'legacy'
 }
 
 /** Longest id that is taken from a server, characters. */

@@ -7,7 +7,6 @@
  *
  * @source io.modelcontextprotocol/tasks (SEP-2663): tasks/get, tasks/update, tasks/cancel
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CancelReport, WireFacts, Work } from '../../core/ports/upstream.ts'
 import type { OutboundCall } from '../../core/words/call.ts'
 import { refused as refusal, type Handle, type Outcome } from '../../core/words/outcome.ts'
@@ -15,13 +14,22 @@ import type { Answer, Question } from '../../core/words/question.ts'
 import type { TaskNews } from '../../core/words/task.ts'
 import { hopParams } from '../wire/codec.ts'
 import type { RpcError, RpcResult } from '../wire/json-rpc.ts'
-import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
 import { encodeJson, setMembers, sliceOf } from '../wire/spans.ts'
 import { LinkFailure } from './link.ts'
 import { answerBytes } from './questions.ts'
 import { faultIn, readTask, type TaskView } from './read-task.ts'
 import type { Session } from './session.ts'
 import { openTask, type TaskRef } from './task-ref.ts'
+import {
+  ASK_MS,
+  isGone,
+  MOST_FAULTS,
+  pause,
+  pauseOf,
+  sayError,
+  sayOf,
+  unclear,
+} from './task-words.ts'
 
 export interface TaskWorkDeps {
   readonly peer: string
@@ -29,15 +37,10 @@ export interface TaskWorkDeps {
   readonly clientInfo: Uint8Array
   /** On the connection that serves this principal. @throws LinkFailure when there is none. */
   on<T>(principal: string, signal: AbortSignal, run: (session: Session) => Promise<T>): Promise<T>
+  /** Keeps what serves this principal from being ended for others. @returns the way to let go of it. */
+  hold(principal: string, signal: AbortSignal): Promise<() => void>
 }
 
-const DEFAULT_POLL_MS = 1_000
-const SHORTEST_POLL_MS = 50
-const LONGEST_POLL_MS = 60_000
-/** One request about a task, milliseconds. */
-const ASK_MS = 30_000
-/** Answers that make no sense, in a row, before it is said that nobody knows. */
-const MOST_FAULTS = 5
 /** Tasks whose answered questions are remembered. */
 const MOST_REMEMBERED = 10_000
 
@@ -114,10 +117,6 @@ async function look(
   }
   if (answer.result.type !== 'object') throw new Error('a result that is no object')
   return readTask(sliceOf(answer.bytes, answer.result.value), ref, handle)
-}
-
-function isGone({ code }: RpcError): boolean {
-  return code === RPC_ERRORS.invalidParams || code === RPC_ERRORS.methodNotFound
 }
 
 async function answerTask(
@@ -294,10 +293,6 @@ function nameOf({ principal, taskId }: TaskRef): string {
   return JSON.stringify([principal, taskId])
 }
 
-function unclear(peer: string, what: string): Outcome {
-  return { state: 'unknown', because: 'peer_unclear', detail: `${peer}: ${what}` }
-}
-
 function mayNotAsk(peer: string, handle: Handle): Outcome {
   return {
     state: 'failed',
@@ -307,23 +302,4 @@ function mayNotAsk(peer: string, handle: Handle): Outcome {
     detail: `${peer}: its task asks what its caller did not declare; it was told to stop`,
     handle,
   }
-}
-
-function sayError({ code, message }: RpcError): string {
-  return `error ${code}: ${message.slice(0, 500)}`
-}
-
-/** Equal for news that say nothing new. */
-function sayOf(outcome: Outcome): string {
-  if (outcome.state === 'working') return `working ${outcome.text ?? ''}`
-  if (outcome.state !== 'input_required') return outcome.state
-  return `asks ${outcome.questions.map(({ key }) => JSON.stringify(key)).join()}`
-}
-
-function pauseOf(pollMs: number = DEFAULT_POLL_MS): number {
-  return Math.min(Math.max(pollMs, SHORTEST_POLL_MS), LONGEST_POLL_MS)
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(Math.min(ms, LONGEST_POLL_MS), undefined, { signal }).catch(() => undefined)
 }
