@@ -103,9 +103,9 @@ function known(report: ExplainReport): readonly string[] {
           `the call is ${sayFact(report.call['state'])}${outcome['state'] === undefined ? '' : `: ${sayFact(outcome['state'])}`}`,
         ]
       : [
-          sayFirstReply(outcome),
+          sayFirstReply(outcome, task),
           `the task is ${task.state} since ${task.updatedAt}`,
-          `verdict: ${sayVerdict(task)}`,
+          ...(task.of === 'agent' ? [`verdict: ${sayVerdict(task)}`] : []),
         ]
   for (const key of ['code', 'detail', 'toolError', 'byHand'])
     if (outcome[key] !== undefined) lines.push(`${key}: ${sayFact(outcome[key])}`)
@@ -116,13 +116,20 @@ function known(report: ExplainReport): readonly string[] {
   return lines
 }
 
-function sayFirstReply(outcome: Record<string, unknown>): string {
+function sayFirstReply(outcome: Record<string, unknown>, task: Task): string {
+  const reply = `the ${sayPeer(task)}'s first reply`
   if (outcome['through'] === 'task')
-    return `the agent's first reply was lost; its task was found as ${sayFact(outcome['state'])}`
-  if (outcome['byHand'] !== undefined) return "the agent's first reply was lost"
+    return `${reply} was lost; its task was found as ${sayFact(outcome['state'])}`
+  if (outcome['byHand'] !== undefined) return `${reply} was lost`
   return outcome['ran'] === 'no'
     ? `nothing ran: ${sayFact(outcome['state'])}`
-    : `the agent's first reply was: ${sayFact(outcome['state'])}`
+    : `${reply} was: ${sayFact(outcome['state'])}`
+}
+
+type Task = NonNullable<ExplainReport['task']>
+
+function sayPeer({ of }: Task): 'agent' | 'server' {
+  return of === 'agent' ? 'agent' : 'server'
 }
 
 function unknowns(report: ExplainReport): readonly string[] {
@@ -130,7 +137,8 @@ function unknowns(report: ExplainReport): readonly string[] {
   const { task } = report
   if (state === 'unknown')
     return ['whether it ran at the peer: it was opened, and no answer is on record']
-  if (task?.state === 'unknown') return ['what became of the task: the agent no longer tells']
+  if (task?.state === 'unknown')
+    return [`what became of the task: the ${sayPeer(task)} no longer tells`]
   if (task?.next === 'agent' || task?.next === 'you') return ['how the task ends: it is under way']
   if (state === 'open' || state === 'caller_gone') return ['how it ends: it is under way']
   return ['nothing that this record could tell']
@@ -154,8 +162,10 @@ function nextSteps(report: ExplainReport): readonly string[] {
       ]
     case 'operator':
       return task.state === 'unknown'
-        ? ['look at the agent what became of it; an equal delegation is not sent before']
-        : ['give the authorisation where the agent asks for it; the task is followed on meanwhile']
+        ? [`look at the ${sayPeer(task)} what became of it; an equal call is not sent before`]
+        : [
+            `give the authorisation where the ${sayPeer(task)} asks for it; the task is followed on meanwhile`,
+          ]
     case 'agent':
       return [
         `wait: comity tasks ${task.taskId} --wait`,
@@ -166,7 +176,11 @@ function nextSteps(report: ExplainReport): readonly string[] {
   }
 }
 
-function afterEnd(task: NonNullable<ExplainReport['task']>): readonly string[] {
+function afterEnd(task: Task): readonly string[] {
+  if (task.of === 'tool')
+    return [
+      task.artifacts.length === 0 ? 'nothing' : `read what it came to: comity tasks ${task.taskId}`,
+    ]
   const take = `take the artifacts: comity tasks ${task.taskId} --save <folder>`
   const context = task.contextId === undefined ? '' : ` --context ${task.contextId}`
   const anew = `ended tasks take nothing more; ask anew in the same context: comity delegate ${task.peer} "…"${context}`

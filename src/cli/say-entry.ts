@@ -20,7 +20,9 @@ const WORDS: Readonly<Record<string, (facts: Facts, entry: EntryLine) => string 
   cancel_reported: (facts) =>
     `of the stop: ${sayFact(facts['confirmed'])}, ${sayFact(facts['detail'])}`,
   task_changed: (facts) =>
-    `the task went from ${sayFact(facts['from'])} to ${sayFact(facts['to'])}${sayCount(facts['artifacts'])}`,
+    facts['from'] === undefined
+      ? 'it became a task'
+      : `the task went from ${sayFact(facts['from'])} to ${sayFact(facts['to'])}${sayCount(facts['artifacts'])}`,
   late_news: (facts) => `late news, which moves nothing: ${sayFact(facts['why'])}`,
   judged: (facts) =>
     `the delivery was judged: ${sayFact(facts['verdict'])}${sayReasons(facts['reasons'])}`,
@@ -70,7 +72,9 @@ function saySettled(facts: Facts, callId: string | undefined): string {
   }
   const { taskId, contextId } = asRecord(facts['handle'])
   const where =
-    taskId === undefined ? '' : `, task ${sayFact(taskId)} in context ${sayFact(contextId)} there`
+    taskId === undefined
+      ? ''
+      : `, task ${sayFact(taskId)}${contextId === undefined ? '' : ` in context ${sayFact(contextId)}`} there`
   const detail = facts['detail'] === undefined ? '' : `: ${sayFact(facts['detail'])}`
   return `the reply was: ${sayFact(facts['state'])}${where}${detail}${of}`
 }
