@@ -137,7 +137,8 @@ function openExchange(desk: A2aDesk): {
       onGone: (listener) => void listeners.push(listener),
       // Streaming is not declared: progress has nowhere to go.
       emit: () => undefined,
-      can: CANNOT_BE_ASKED,
+      // A server's own task is followed on this one's row.
+      can: { ...CANNOT_BE_ASKED, tasks: 'held' },
     },
     stop,
     gone: () => {

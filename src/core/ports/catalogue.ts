@@ -21,6 +21,8 @@ export interface Listing {
   readonly ttlMs: number
   /** True when every peer failed: an error, not an empty list. */
   readonly allFailed: boolean
+  /** True when a call may come to last longer than its caller waits: there is work that is told of by a handle. */
+  readonly longWork?: boolean
   /** True when a peer is missing, and the operator wants no list without it. */
   readonly incomplete?: boolean
   /** Peers that are still starting, shown as they were listed last: when that was, ISO string. Also under our own `_meta` key. */

@@ -20,6 +20,8 @@ export interface PeerFeatures {
   /** Updates of single resources. */
   readonly subscribe: boolean
   readonly logging: boolean
+  /** Work of its own that outlives a call. */
+  readonly tasks?: boolean
   /** Extensions by identifier, with the settings the peer gave. */
   readonly extensions: Readonly<Record<string, unknown>>
 }

@@ -254,7 +254,8 @@ function makeShown(state: State, kind: ListKind, principal: Principal): Shown {
   const stale = known.flatMap(({ peer, storedAt, error }) =>
     storedAt === undefined || error !== undefined ? [] : [{ peer: peer.name, at: storedAt }],
   )
-  return { known, items, missing, allFailed, incomplete, stale }
+  const longWork = known.some(({ listing }) => listing?.features?.tasks === true)
+  return { known, items, missing, allFailed, incomplete, stale, longWork }
 }
 
 function isShown({ ports, slots }: State, principal: Principal, route: Route): boolean {

@@ -181,7 +181,13 @@ function shownItems(
   // Callers over modern HTTP have to drop a tool with unusable annotations; one that is listed can be called.
   const strict = visit.era === 'modern' && visit.headers !== undefined
   const items = strict ? callableOf(listing.items) : listing.items
-  return door.ports.delegation?.isListed() === true ? [...items, ...TASK_TOOLS] : items
+  return showsTaskTools(door, visit, listing) ? [...items, ...TASK_TOOLS] : items
+}
+
+/** Whoever may be given a handle in place of a result, and has no other way to what it names. */
+function showsTaskTools({ ports }: Door, { era }: Visit, { longWork }: Listing): boolean {
+  if (ports.delegation === undefined) return false
+  return ports.delegation.isListed() || (era === 'legacy' && longWork === true)
 }
 
 const callable = new WeakMap<readonly ListedItem[], readonly ListedItem[]>()

@@ -30,13 +30,16 @@ export function callTool(door: Door, visit: Visit): Answer | Promise<Answer> {
   if ('kind' in args) return args
   if (door.ports.delegation?.isListed() === true && isTaskTool(name)) {
     if (asksForTask(door, visit)) return noTaskOf(name)
-    // Exact: an answer's data is handed over, its digits with it.
-    const exact = parseExact(new TextDecoder().decode(args.bytes))
-    return callTaskTool(door, door.ports.delegation, visit, name, exact)
+    return callTaskTool(door, door.ports.delegation, visit, name, exactOf(args))
   }
   const route = door.ports.catalogue.resolve('tool', name, visit.principal)
   if (route instanceof Promise) return callLater(door, visit, name, args, route)
   return callResolved(door, visit, name, args, route)
+}
+
+/** An answer's data is handed over, its digits with it. */
+function exactOf({ bytes }: JsonText): unknown {
+  return parseExact(new TextDecoder().decode(bytes))
 }
 
 /** What has to be waited for is known for most calls: a promise less for each of them. */
@@ -57,6 +60,10 @@ function callResolved(
   args: JsonText,
   route: Route | undefined,
 ): Answer | Promise<Answer> {
+  const { delegation } = door.ports
+  // Whoever holds a handle may ask about it, listed or not.
+  if (route === undefined && delegation !== undefined && isTaskTool(name))
+    return callTaskTool(door, delegation, visit, name, exactOf(args))
   if (route === undefined) return badParams(`unknown tool: ${name.slice(0, 200)}`)
   const annotated = annotationsFor(door, visit, route)
   return annotated instanceof Promise

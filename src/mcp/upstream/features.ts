@@ -1,6 +1,8 @@
 /** What a server says that it can do, read with care: claims of the other side, never validated before. */
 import type { PeerFeatures } from '../../core/ports/peer.ts'
 import { isObject } from '../../core/words/is-object.ts'
+import { TASKS_EXTENSION } from '../wire/rev-2026-07-28.ts'
+import { hasTasks } from './read-task.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
@@ -13,6 +15,9 @@ export function featuresOf(capabilities: Capabilities): PeerFeatures {
     completions: isObject(capabilities.completions),
     subscribe: isDeclared(capabilities, 'resources', 'subscribe'),
     logging: isObject(capabilities.logging),
+    ...(hasTasks(capabilities, TASKS_EXTENSION) || isObject(capabilities.tasks)
+      ? { tasks: true }
+      : {}),
     extensions: isObject(capabilities.extensions) ? capabilities.extensions : {},
   }
 }
