@@ -9,7 +9,7 @@ export function createHttpWire(url: string): Wire {
   const stopping = new AbortController()
   const headersOf = (message: Message): Record<string, string> => {
     const modern = revision !== undefined && isModern(revision)
-    const name = message.params?.['name'] ?? message.params?.['uri']
+    const name = message.params?.['name'] ?? message.params?.['uri'] ?? message.params?.['taskId']
     return {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',

@@ -9,6 +9,7 @@ import { refused, type Outcome } from '../../src/core/words/outcome.ts'
 import type { Question, QuestionKind } from '../../src/core/words/question.ts'
 import type { Route } from '../../src/core/words/route.ts'
 import { jsonText, mcpNative } from '../../src/mcp/wire/native.ts'
+import { createLongWork, type LongWork } from './door-tasks.ts'
 import { LOGIN_COMMAND, LOGIN_URL, SCOPE_COMMAND } from './guard.ts'
 import type { Json } from './peer.ts'
 
@@ -19,6 +20,8 @@ export interface CorePort {
   readonly stopped: string[]
   /** As if a person had logged in, or out. */
   login(isIn: boolean): void
+  /** One call that lasts: `long`, and `held` by a peer. */
+  readonly work: LongWork
 }
 
 export const LARGE = 3 * 1024 * 1024
@@ -58,6 +61,7 @@ export function createCorePort(): CorePort {
   const changed = new Set<(kind: ListKind) => void>()
   const watching = new Set<(uri: string) => void>()
   const stopped: string[] = []
+  const work = createLongWork()
   let grown = 0
   let isIn = false
 
@@ -108,18 +112,25 @@ export function createCorePort(): CorePort {
   let calls = 0
   return {
     stopped,
+    work,
     login(now) {
       isIn = now
     },
     dispatch: async (call, exchange) => {
       const callId = `c${(calls += 1)}`
+      if (call.route.exposed === 'held') return { callId, ...(await work.dispatch(call, exchange)) }
       return { callId, outcome: await run(call, exchange) }
     },
     catalogue: {
       list: async (kind) => ({
         items:
           kind === 'tool'
-            ? ['echo', ...Array.from({ length: grown }, (_, index) => `grown_${index}`)].map(itemOf)
+            ? [
+                ...['echo', ...Array.from({ length: grown }, (_, index) => `grown_${index}`)].map(
+                  itemOf,
+                ),
+                LONG,
+              ]
             : [],
         missing: [],
         ttlMs: 0,
@@ -139,6 +150,17 @@ export function createCorePort(): CorePort {
       },
     },
   }
+}
+
+const LONG = {
+  exposed: 'long',
+  definition: jsonText(
+    encode({
+      name: 'long',
+      inputSchema: { type: 'object' },
+      execution: { taskSupport: 'optional' },
+    }),
+  ),
 }
 
 function itemOf(name: string) {

@@ -19,14 +19,17 @@ import {
   type Finding,
 } from './cells.ts'
 import { createCorePort, LARGE, WATCHED, type CorePort } from './core-port.ts'
+import { CAN_TASKS, checkDoorTask } from './door-tasks.ts'
 import { LOGIN_COMMAND, LOGIN_URL, SCOPE_COMMAND } from './guard.ts'
 import type { Json } from './peer.ts'
-import { CALLERS, hasQuestion, nameOf, type Asked, type End } from './revisions.ts'
+import { CALLERS, hasQuestion, isModern, nameOf, type Asked, type End } from './revisions.ts'
 
 const OPTIONS: DoorOptions = {
   serverInfo: { name: 'compat', version: '1' },
   sealingKey: new Uint8Array(32).fill(7),
   clock: { now: Date.now },
+  // A call that lasts is a task at once.
+  limits: { taskAfterMs: 1 },
 }
 
 /** Runs every feature at every door. */
@@ -51,7 +54,8 @@ async function openEnd(
   { revision, transport }: End,
   can: Json = CAN,
 ): Promise<{ readonly caller: Caller; close(): Promise<void> }> {
-  const ports = { catalogue: core.catalogue, dispatch: core.dispatch }
+  const { catalogue, dispatch, work } = core
+  const ports = { catalogue, dispatch, delegation: work.delegation }
   if (transport === 'stdio') {
     const input = new PassThrough()
     const output = new PassThrough()
@@ -157,6 +161,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
       core.login(true)
       expectText(await caller.call('guarded'), 'let in')
       return 'works'
+    } finally {
+      await close()
+    }
+  },
+  async task(_caller, core, end) {
+    const { caller, close } = await openEnd(core, end, isModern(end.revision) ? CAN_TASKS : CAN)
+    try {
+      return await checkDoorTask(caller, core.work, end)
     } finally {
       await close()
     }

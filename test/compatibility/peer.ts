@@ -2,6 +2,7 @@
  * A peer with one of everything, in any revision: what it does, without the transport. Written by hand from the
  * specifications, so that it shares no code with what it tests.
  */
+import { long, lookAtTask, supportOf, tasksOf } from './peer-tasks.ts'
 import { isModern, type Revision } from './revisions.ts'
 
 export type Json = Readonly<Record<string, unknown>>
@@ -73,6 +74,7 @@ const TOOLS = [
   'structured',
   'grow',
   'touch',
+  'long',
   ...Object.keys(QUESTIONS),
 ]
 
@@ -89,6 +91,7 @@ export function createCompatPeer(revision: Revision): CompatPeer {
     tools: { listChanged: true },
     resources: { subscribe: true, listChanged: true },
     logging: {},
+    ...tasksOf(revision),
   }
 
   const run = async (params: Json, channel: Channel): Promise<Reply> => {
@@ -128,6 +131,8 @@ export function createCompatPeer(revision: Revision): CompatPeer {
         tools.push(`grown_${tools.length}`)
         tell('notifications/tools/list_changed', {})
         return text('grown')
+      case 'long':
+        return long(revision, params)
       case 'touch':
         tell('notifications/resources/updated', { uri: WATCHED })
         return text('touched')
@@ -168,7 +173,9 @@ export function createCompatPeer(revision: Revision): CompatPeer {
       case 'resources/unsubscribe':
         return { result: {} }
       case 'tools/list':
-        return { result: { tools: tools.map(toolOf), ttlMs: 0, ...SCOPE } }
+        return {
+          result: { tools: tools.map((name) => toolOf(name, revision)), ttlMs: 0, ...SCOPE },
+        }
       case 'resources/list':
         return { result: { resources: [{ name: 'watched', uri: WATCHED }], ttlMs: 0, ...SCOPE } }
       case 'resources/templates/list':
@@ -177,6 +184,9 @@ export function createCompatPeer(revision: Revision): CompatPeer {
         return { result: { contents: [{ uri: WATCHED, text: 'seen' }], ttlMs: 0, ...SCOPE } }
       case 'tools/call':
         return run(message.params ?? {}, channel)
+      case 'tasks/get':
+      case 'tasks/result':
+        return lookAtTask(revision, message.method)
       case 'subscriptions/listen':
         return listen(message, channel)
       default:
@@ -209,9 +219,14 @@ const MODERN_ONLY = ['server/discover', 'subscriptions/listen']
 
 const SCOPE = { cacheScope: 'private' } as const
 
-function toolOf(name: string): Json {
+function toolOf(name: string, revision: Revision): Json {
   const readOnly = ['echo', 'stopped', 'large', 'structured'].includes(name)
-  return { name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: readOnly } }
+  return {
+    name,
+    inputSchema: { type: 'object' },
+    annotations: { readOnlyHint: readOnly },
+    ...(name === 'long' ? supportOf(revision) : {}),
+  }
 }
 
 function text(said: string): Reply {

@@ -236,6 +236,22 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   ask: async () =>
     'impossible because approvals are asked before a call reaches any peer; the door’s table has them',
+  async task(peer, { revision }) {
+    const outcome = await call(peer, 'long', { ...CANNOT_BE_ASKED, tasks: 'held' }).outcome
+    if (revision < '2025-11-25') {
+      await expectText(Promise.resolve(outcome), 'done at last')
+      return `impossible because ${revision} has no tasks; the call is waited for`
+    }
+    expectThat(outcome.state === 'working' && outcome.handle.kind === 'mcp_task', outcome.state)
+    const { work } = peer.upstream
+    if (outcome.state !== 'working' || work === undefined) throw new Error('nothing to follow')
+    let last: Outcome = outcome
+    const signal = AbortSignal.timeout(10_000)
+    for await (const news of work.follow(outcome.handle, undefined, signal))
+      if (news.kind === 'status') last = news.outcome
+    await expectText(Promise.resolve(last), 'done at last')
+    return 'works'
+  },
 }
 
 async function checkAsk(peer: McpPeer, end: End, kind: Asked, expected: string): Promise<Finding> {
