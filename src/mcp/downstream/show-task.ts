@@ -13,6 +13,7 @@ import { sealEnvelope } from './envelope.ts'
 import type { Delegation, Door } from './options.ts'
 import { readPeerError } from './outcome.ts'
 import { bearsQuestion, encodeInputRequest } from './question-form.ts'
+import { hasArtifact } from './task-artifact.ts'
 import { errorOf, resultOf, statusOf } from './task-form.ts'
 import { answerTo, mcpQuestion } from './task-question.ts'
 import { renderTask } from './task-view.ts'
@@ -98,13 +99,12 @@ export async function showTask(
   { delegation, visit }: Pick<Shown, 'delegation' | 'visit'>,
   task: TaskRecord,
 ): Promise<Answer> {
-  const has = (id: string): boolean => task.artifacts.some(({ artifactId }) => artifactId === id)
   const status = statusOf(task)
-  if (status === 'completed' && has(RESULT_ARTIFACT)) {
+  if (status === 'completed' && hasArtifact(task, RESULT_ARTIFACT)) {
     const bytes = await resultOf(delegation, visit, task)
     return { kind: 'result', bytes, revision: MODERN_REVISION }
   }
-  if (status === 'failed' && has(ERROR_ARTIFACT)) {
+  if (status === 'failed' && hasArtifact(task, ERROR_ARTIFACT)) {
     const error = await errorOf(delegation, visit, task)
     const relayed = readPeerError(visit, mcpNative(error, MODERN_REVISION))
     if (relayed !== undefined) return relayed

@@ -8,20 +8,18 @@
  * @source io.modelcontextprotocol/tasks (SEP-2663): Task, DetailedTask
  */
 import {
-  ERROR_ARTIFACT,
   isOfAgent,
   isTerminal,
   RESULT_ARTIFACT,
   SEARCHED,
   type TaskRecord,
 } from '../../core/words/task.ts'
-import type { Artifact } from '../../core/words/artifact.ts'
-import { setResultMeta } from '../wire/codec.ts'
-import { MODERN_META, RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
-import { concat, encodeJson, setMembers } from '../wire/spans.ts'
+import { RPC_ERRORS } from '../wire/rev-2026-07-28.ts'
+import { encodeJson, setMembers } from '../wire/spans.ts'
 import type { Delegation, Door } from './options.ts'
 import { OUTCOME_META } from './outcome.ts'
 import { encodeInputRequest } from './question-form.ts'
+import { hasArtifact, ownError, ownResult } from './task-artifact.ts'
 import { mcpQuestion } from './task-question.ts'
 import { renderTask } from './task-view.ts'
 import type { Visit } from './visit.ts'
@@ -69,10 +67,6 @@ function isLookedFor({ handle, cursor, because }: TaskRecord): boolean {
   return cursor !== SEARCHED && because !== 'cancel_unconfirmed' && because !== 'process_died'
 }
 
-function hasArtifact({ artifacts }: TaskRecord, id: string): boolean {
-  return artifacts.some(({ artifactId }) => artifactId === id)
-}
-
 /** The members of `Task`. */
 export function taskMembers({ limits }: Door, task: TaskRecord): Readonly<Record<string, unknown>> {
   const words = wordsOf(task)
@@ -114,11 +108,8 @@ export async function resultOf(
   visit: Visit,
   task: TaskRecord,
 ): Promise<Uint8Array> {
-  const own = hasArtifact(task, RESULT_ARTIFACT)
-    ? bytesOf(await delegation.artifact(task.id, RESULT_ARTIFACT, visit.principal))
-    : undefined
-  // Our name is on the message, the peer's would be no more than its word.
-  if (own !== undefined) return setResultMeta(own, { [MODERN_META.serverInfo]: undefined })
+  const own = await ownResult(delegation, visit, task)
+  if (own !== undefined) return own
   const rendered = await renderTask(delegation, visit, task)
   return rendered.kind === 'result' ? rendered.bytes : encodeJson({ content: [] })
 }
@@ -129,9 +120,7 @@ export async function errorOf(
   visit: Visit,
   task: TaskRecord,
 ): Promise<Uint8Array> {
-  const own = hasArtifact(task, ERROR_ARTIFACT)
-    ? bytesOf(await delegation.artifact(task.id, ERROR_ARTIFACT, visit.principal))
-    : undefined
+  const own = await ownError(delegation, visit, task)
   if (own !== undefined) return own
   const state = task.state === 'unknown' ? 'unknown' : 'failed'
   return encodeJson({
@@ -139,11 +128,6 @@ export async function errorOf(
     message: wordsOf(task) ?? 'the call failed',
     data: { [OUTCOME_META]: { state, callId: task.callId, taskId: task.id } },
   })
-}
-
-function bytesOf(artifact: Artifact | undefined): Uint8Array | undefined {
-  const parts = artifact?.content.flatMap((part) => (part.kind === 'raw' ? [part.bytes] : []))
-  return parts === undefined || parts.length === 0 ? undefined : concat(parts)
 }
 
 function wordsOf(task: TaskRecord): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * `task_status`, `task_answer`, `task_cancel`: old work, by the handle that a delegation returned.
+ * `task_status`, `task_answer`, `task_cancel`: old work, by the handle that a delegation or a call returned.
  *
  * Definitions and arguments are ours, so a bad argument is told in our words; whose task it is, the desk decides.
  */
@@ -17,16 +17,20 @@ import type { Delegation, Door } from './options.ts'
 import { OUTCOME_META } from './outcome.ts'
 import { answerTo } from './task-question.ts'
 import { renderTask } from './task-view.ts'
+import { workerOf } from './task-words.ts'
 import type { Visit } from './visit.ts'
 
-const TASK_ID = { type: 'string', description: 'The taskId that the delegation returned.' }
+const TASK_ID = {
+  type: 'string',
+  description: 'The taskId that the delegation or the call returned.',
+}
 
 const DEFINITIONS = [
   {
     name: 'task_status',
-    title: 'Status of delegated work',
+    title: 'Status of a task',
     description:
-      'How a delegated task stands: its state, whose move is next, questions, artifacts and the verdict on them.',
+      'How a task stands, an agent’s or a tool’s that goes on: its state, whose move is next, questions, and what it came to.',
     inputSchema: {
       type: 'object',
       properties: { taskId: TASK_ID },
@@ -37,9 +41,9 @@ const DEFINITIONS = [
   },
   {
     name: 'task_answer',
-    title: 'Answer an agent',
+    title: 'Answer a task',
     description:
-      'Answers what a delegated task asks, then waits a while for how it goes on. Give answer (text), data (an object), or both.',
+      'Answers what a task asks, then waits a while for how it goes on. Give answer (text), data (an object), or both.',
     inputSchema: {
       type: 'object',
       properties: {
@@ -54,9 +58,9 @@ const DEFINITIONS = [
   },
   {
     name: 'task_cancel',
-    title: 'Stop delegated work',
+    title: 'Stop a task',
     description:
-      'Asks the agent to stop, and says what is confirmed stopped and what is not. What was done before stays done.',
+      'Asks the one who works on it to stop, and says what is confirmed stopped and what is not. What was done before stays done.',
     inputSchema: {
       type: 'object',
       properties: { taskId: TASK_ID },
@@ -67,7 +71,7 @@ const DEFINITIONS = [
   },
 ] as const
 
-/** Listed behind all others when agents can be delegated to. */
+/** Listed behind all others where work is told of by a handle. */
 export const TASK_TOOLS: readonly ListedItem[] = DEFINITIONS.map((definition) => ({
   exposed: definition.name,
   definition: jsonText(encodeJson(definition)),
@@ -108,7 +112,7 @@ export async function callTaskTool(
       if (canceled === undefined) return noSuchTask(read.taskId)
       const { report, task } = canceled
       return renderTask(delegation, visit, task, {
-        text: sayReport(report),
+        text: sayReport(report, workerOf(task)),
         facts: { cancel: { confirmed: report.confirmed, detail: report.detail } },
       })
     }
@@ -174,10 +178,10 @@ function readTaskArguments(tool: TaskTool, args: unknown): TaskArguments | strin
   }
 }
 
-function sayReport(report: CancelReport): string {
+function sayReport(report: CancelReport, worker: string): string {
   switch (report.confirmed) {
     case 'stopped':
-      return `The agent confirms that it stopped: ${report.detail}`
+      return `The ${worker} confirms that it stopped: ${report.detail}`
     case 'already_ended':
       return `Nothing to stop: ${report.detail}`
     case 'unconfirmed':

@@ -1,20 +1,41 @@
 /**
  * A task as a tool result: whose move is next comes first, theirs is marked as theirs, and a refused delivery says so
- * before anything else. Small text comes along; everything else is a link that `resources/read` follows.
+ * before anything else. Small text comes along; everything else is a link that `resources/read` follows. What a server
+ * handed back for a call of its tool is no artifact here: it is the call's result, behind our words as it came.
  */
 import type { ArtifactRecord } from '../../core/words/artifact.ts'
 import { textOf } from '../../core/words/artifact.ts'
-import { isTerminal, nextMover, type TaskRecord } from '../../core/words/task.ts'
-import { ourResult, type Answer } from './answer.ts'
+import {
+  ERROR_ARTIFACT,
+  isOfAgent,
+  nextMover,
+  RESULT_ARTIFACT,
+  type TaskRecord,
+} from '../../core/words/task.ts'
+import {
+  changeMembers,
+  concat,
+  encodeJson,
+  findMember,
+  readValue,
+  scanArray,
+  scanObject,
+  setMembers,
+  sliceOf,
+} from '../wire/spans.ts'
+import type { Answer } from './answer.ts'
 import { artifactUri } from './artifact-resource.ts'
 import type { Delegation } from './options.ts'
-import { OUTCOME_META, quote } from './outcome.ts'
+import { OUTCOME_META } from './outcome.ts'
+import { ownError, ownResult } from './task-artifact.ts'
+import { sayTask } from './task-words.ts'
 import type { Visit } from './visit.ts'
 
 /** Text artifacts up to this size come inline, bytes. */
 const INLINE_BYTES = 16 * 1024
 /** Artifacts shown one by one; the rest is counted. */
 const MAX_SHOWN = 50
+const COMMA = new TextEncoder().encode(',')
 
 /** What the caller is told beside the task itself. */
 export interface TaskRemark {
@@ -34,24 +55,69 @@ export async function renderTask(
   task: TaskRecord,
   remark: TaskRemark = {},
 ): Promise<Answer> {
-  const text = [remark.text, sayTask(task)].filter((part) => part !== undefined).join('\n')
-  const shown = task.artifacts.slice(0, MAX_SHOWN)
-  const blocks: object[] = []
+  const shown = shownOf(task)
+  const own = await ownEnd(delegation, visit, task)
+  const text = [remark.text, sayTask(task, shown)].filter((part) => part !== undefined).join('\n')
+  const blocks: object[] = [{ type: 'text', text }]
   for (const record of shown) blocks.push(await artifactBlock(delegation, visit, task, record))
-  return ourResult({
-    content: [{ type: 'text', text }, ...blocks],
-    structuredContent: { ...taskFacts(task), ...remark.facts },
-    isError: remark.isError === true || endedBadly(task),
-    _meta: {
-      [OUTCOME_META]: {
-        state: task.state === 'submitted' ? 'working' : task.state,
-        callId: task.callId,
-        ran: ranOfTask(task),
-        ...remark.outcome,
-        taskId: task.id,
-      },
-    },
+  const facts = encodeJson({ ...taskFacts(task), ...remark.facts })
+  const meta = {
+    state: task.state === 'submitted' ? 'working' : task.state,
+    callId: task.callId,
+    ran: ranOfTask(task),
+    ...remark.outcome,
+    taskId: task.id,
+  }
+  const bytes = setMembers(encodeJson({}), undefined, {
+    content: joinArrays(encodeJson(blocks), own.content),
+    structuredContent: setMembers(facts, undefined, own.facts),
+    isError: encodeJson(remark.isError === true || own.isError || endedBadly(task)),
+    _meta: encodeJson({ [OUTCOME_META]: meta }),
   })
+  return { kind: 'result', bytes }
+}
+
+/** What a server handed back, as its task's view shows it. */
+interface OwnEnd {
+  /** The content of its result, a JSON array. */
+  readonly content?: Uint8Array
+  readonly isError: boolean
+  /** Members of structuredContent. */
+  readonly facts: Readonly<Record<string, Uint8Array>>
+}
+
+async function ownEnd(delegation: Delegation, visit: Visit, task: TaskRecord): Promise<OwnEnd> {
+  if (isOfAgent(task)) return { isError: false, facts: {} }
+  const error = await ownError(delegation, visit, task)
+  if (error !== undefined) return { isError: true, facts: { error } }
+  const result = await ownResult(delegation, visit, task)
+  if (result === undefined) return { isError: false, facts: {} }
+  const members = scanObject(result)
+  const content = findMember(members, 'content')
+  const isError = findMember(members, 'isError')
+  return {
+    ...(content?.type === 'array' ? { content: sliceOf(result, content.value) } : {}),
+    isError: isError !== undefined && readValue(result, isError.value) === true,
+    facts: { result: changeMembers(result, members, { resultType: undefined }) },
+  }
+}
+
+/** Two JSON arrays as one. */
+function joinArrays(one: Uint8Array, other: Uint8Array | undefined): Uint8Array {
+  if (other === undefined || scanArray(other).length === 0) return one
+  return concat([one.subarray(0, -1), COMMA, other.subarray(1)])
+}
+
+/** Artifacts shown one by one: of a server's call what it handed back is its result. */
+function shownOf(task: TaskRecord): readonly ArtifactRecord[] {
+  return artifactsOf(task).slice(0, MAX_SHOWN)
+}
+
+function artifactsOf(task: TaskRecord): readonly ArtifactRecord[] {
+  if (isOfAgent(task)) return task.artifacts
+  return task.artifacts.filter(
+    ({ artifactId }) => artifactId !== RESULT_ARTIFACT && artifactId !== ERROR_ARTIFACT,
+  )
 }
 
 function ranOfTask(task: TaskRecord): 'yes' | 'no' | 'unknown' {
@@ -75,10 +141,11 @@ export function endedBadly(task: TaskRecord): boolean {
 }
 
 function taskFacts(task: TaskRecord): Readonly<Record<string, unknown>> {
+  const more = artifactsOf(task).length - MAX_SHOWN
   return {
     taskId: task.id,
     ...(task.contextId === undefined ? {} : { contextId: task.contextId }),
-    agent: task.peer,
+    ...placeFacts(task),
     state: task.state,
     next: nextMover(task.state),
     verdict: task.verdict,
@@ -86,7 +153,7 @@ function taskFacts(task: TaskRecord): Readonly<Record<string, unknown>> {
       ? {}
       : { questions: task.questions.map(({ key, kind, text }) => ({ key, kind, text })) }),
     ...(task.theirWords === undefined ? {} : { theirWords: task.theirWords }),
-    artifacts: task.artifacts.slice(0, MAX_SHOWN).map((record) => ({
+    artifacts: shownOf(task).map((record) => ({
       artifactId: record.artifactId,
       ...(record.name === undefined ? {} : { name: record.name }),
       ...(record.mediaType === undefined ? {} : { mediaType: record.mediaType }),
@@ -95,68 +162,17 @@ function taskFacts(task: TaskRecord): Readonly<Record<string, unknown>> {
       ...(record.headless ? { headless: true } : {}),
       uri: artifactUri(task.id, record.artifactId),
     })),
-    ...(task.artifacts.length > MAX_SHOWN
-      ? { moreArtifacts: task.artifacts.length - MAX_SHOWN }
-      : {}),
+    ...(more > 0 ? { moreArtifacts: more } : {}),
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
   }
 }
 
-/** The view in sentences; verdict first when it stands against what the state says. */
-function sayTask(task: TaskRecord): string {
-  const context = task.contextId === undefined ? '' : `, context ${task.contextId}`
-  return [
-    ...(task.verdict.state === 'refused'
-      ? [
-          `REFUSED: the delivery does not meet its acceptance criteria: ${task.verdict.reasons.join('; ')}`,
-        ]
-      : []),
-    `Task ${task.id} at agent ${task.peer}${context}: ${task.state}. ${sayNext(task)}`,
-    ...(task.theirWords === undefined ? [] : [`The agent says: ${quote(task.theirWords)}`]),
-    ...task.questions.map(
-      ({ key, kind, text }) => `The agent asks (${kind}, key ${key}): ${quote(text)}`,
-    ),
-    ...(task.verdict.state === 'refused' ? [] : [sayVerdict(task)]),
-    ...task.artifacts.slice(0, MAX_SHOWN).map(sayArtifact),
-  ]
-    .filter((line) => line !== '')
-    .join('\n')
-}
-
-function sayNext(task: TaskRecord): string {
-  switch (nextMover(task.state)) {
-    case 'agent':
-      return `The agent is at work and is followed on here; look again with task_status {"taskId":"${task.id}"}.`
-    case 'you':
-      return `It waits for an answer: task_answer {"taskId":"${task.id}","answer":"..."}.`
-    case 'operator':
-      return task.state === 'unknown'
-        ? 'It is not known whether the agent received it; it is being looked for. Do not delegate it again.'
-        : 'It waits for an authorisation that the one who runs this gateway has to give.'
-    case 'nobody':
-      return 'It has ended.'
-  }
-}
-
-function sayVerdict(task: TaskRecord): string {
-  switch (task.verdict.state) {
-    case 'accepted':
-      return 'Verdict: accepted.'
-    case 'pending':
-      return 'Verdict: pending, the delivery is being judged; look again with task_status.'
-    case 'not_judged':
-      return isTerminal(task.state) && task.artifacts.length > 0
-        ? 'Verdict: not judged, no acceptance criteria were set.'
-        : ''
-    case 'refused':
-      return ''
-  }
-}
-
-function sayArtifact(record: ArtifactRecord): string {
-  const state = record.complete ? 'complete' : 'not complete yet'
-  return `Artifact ${record.name ?? record.artifactId}: ${record.mediaType ?? 'unknown type'}, ${record.bytes} bytes, ${state}`
+/** The agent, or the server and its tool. */
+function placeFacts(task: TaskRecord): Readonly<Record<string, string>> {
+  const { peer, capability } = task
+  if (isOfAgent(task)) return { agent: peer }
+  return { server: peer, ...(capability === undefined ? {} : { tool: capability }) }
 }
 
 /** Inline when it is small, complete text; else a link. */
