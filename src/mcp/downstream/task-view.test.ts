@@ -14,7 +14,7 @@ async function open(change: Partial<TaskRecord>, end?: readonly [string, string]
     limits: { delegationWaitMs: 1 },
     delegation: agent.delegation,
   })
-  onTestFinished(async () => void (await server.close()))
+  onTestFinished(server.close)
   const call = async (name: string, args: object) =>
     postModern(server.url, 'tools/call', { name, arguments: args })
   const first = await call('delegate_desk', { message: 'sum' })
