@@ -174,6 +174,45 @@ test('what a kept call asks stands on its row, under keys of its own, and is ans
   )
 })
 
+test('what is asked while the row is being made stands on the row too', async () => {
+  const making = deferred()
+  const asked: string[] = []
+  const live: Exchange = {
+    ...bearing(),
+    ask: async ({ key }) => (asked.push(key), { key, action: 'decline' }),
+  }
+  const house = await openCoreHouse({
+    call: async (_call, exchange, dispatched) => {
+      dispatched(FACTS)
+      await wanted.promise
+      const { text } = await exchange.ask!(question('a'), new AbortController().signal)
+      return { state: 'completed', native: native({ said: text }), toolError: false }
+    },
+    over: ({ ledger }) => ({
+      ledger: {
+        ...ledger,
+        keep: async (...kept) => {
+          const done = await ledger.keep(...kept)
+          wanted.resolve()
+          await making.promise
+          return done
+        },
+      },
+    }),
+  })
+  const wanted = deferred()
+  const begun = await house.begin(toolCall(), live)
+  const keeping = begun.keep()
+  await wanted.promise
+  making.resolve()
+  const task = await keeping
+  await rowWhen(house, task!, (row) => row.questions.length === 1)
+  const by = { principal: ALICE, door: 'test', deadlineAt: Date.now() + 60_000 }
+  await house.resume.answer(task!.id, [{ key: 'q1', action: 'accept', text: 'yes' }], by, live)
+  expect((await begun.reply).task).toMatchObject({ state: 'completed' })
+  expect(asked).toEqual([])
+})
+
 test('a kept call goes through the rounds of a peer that answers with questions, each on record', async () => {
   const seen: unknown[] = []
   const kept = deferred()
@@ -284,4 +323,62 @@ test('what a process kept is unknown once that process is gone, also in the midd
     because: 'process_died',
     questions: [],
   })
+})
+
+test('the rounds of a call under a key are its own: the key is the first one’s alone', async () => {
+  const state: Handle = { peer: 'tickets', kind: 'mcp_state', sealed: 's1' }
+  const house = await openCoreHouse({
+    call: async (call, _exchange, dispatched) => {
+      dispatched(FACTS)
+      return call.continuation === undefined
+        ? { state: 'input_required', handle: state, questions: [question('name')] }
+        : completed()
+    },
+  })
+  const message = (digest = 'one') =>
+    toolCall({ asTask: true, idempotency: { key: 'm-1', digest } })
+  const begun = await house.begin(message(), bearing())
+  expect(begun.task).toMatchObject({ callId: begun.callId })
+  await rowWhen(house, begun.task!, ({ questions }) => questions.length === 1)
+  const by = { principal: ALICE, door: 'test', deadlineAt: Date.now() + 60_000 }
+  const answers = [{ key: 'q1', action: 'accept', text: 'Ann' }] as const
+  await house.resume.answer(begun.task!.id, answers, by, bearing())
+  expect(await begun.reply).toMatchObject({ outcome: { state: 'completed' } })
+
+  const again = await house.begin(message(), bearing())
+  expect(again).toMatchObject({ callId: begun.callId, earlier: true, task: { id: begun.task!.id } })
+  const other = await house.begin(message('other'), bearing())
+  expect(await other.reply).toMatchObject({ outcome: { code: 'key_conflict' } })
+  expect(other).not.toHaveProperty('earlier')
+})
+
+test('an answered question is off the row before the answer is told of; a served call is answered by its agent alone', async () => {
+  const going = deferred()
+  const house = await openCoreHouse({
+    call: async (_call, exchange, dispatched) => {
+      dispatched(FACTS)
+      await exchange.ask!(question('a'), exchange.signal)
+      await going.promise
+      return completed()
+    },
+  })
+  const begun = await house.begin(toolCall({ asTask: true, servedAs: 'desk' }), bearing())
+  await rowWhen(house, begun.task!, ({ questions }) => questions.length === 1)
+  const answer = async (servedAs: string | undefined) => {
+    const by = { principal: ALICE, door: 'test', deadlineAt: Date.now() + 60_000 }
+    const named = servedAs === undefined ? by : { ...by, servedAs }
+    const answers = [{ key: 'q1', action: 'accept' }] as const
+    return house.resume.answer(begun.task!.id, answers, named, exchangeOf().exchange)
+  }
+  for (const other of [undefined, 'other'])
+    expect(await answer(other)).toMatchObject({
+      outcome: { state: 'failed', code: 'unsupported' },
+      task: { state: 'input_required' },
+    })
+  expect(await answer('desk')).toMatchObject({
+    outcome: { state: 'working' },
+    task: { state: 'working', questions: [] },
+  })
+  going.resolve()
+  expect(await begun.reply).toMatchObject({ outcome: { state: 'completed' } })
 })

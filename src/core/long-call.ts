@@ -7,6 +7,7 @@
  */
 import {
   admit,
+  delegatedEarlier,
   dispatchedAs,
   type DispatchPorts,
   keepLongWork,
@@ -34,6 +35,10 @@ export function createBegin(ports: DispatchPorts): Begin {
     const { callId } = outbound
     const task = call.asTask === true ? newTask(ports, outbound) : undefined
     const opened = await openCall(ports, outbound, task, exchange)
+    if ('refused' in opened && opened.earlier !== undefined) {
+      const earlier = await delegatedEarlier(ports, outbound, opened.earlier, opened.refused)
+      return { ...earlier, keep: () => Promise.resolve(earlier.task) }
+    }
     if ('refused' in opened) {
       const reply = Promise.resolve({ callId, outcome: opened.refused })
       return { callId, reply, keep: () => Promise.resolve(undefined) }
@@ -45,6 +50,7 @@ export function createBegin(ports: DispatchPorts): Begin {
 
 class LongCall implements Begun, Exchange {
   readonly callId: string
+  readonly task?: TaskRecord
   readonly reply: Promise<Dispatched>
   readonly #ports: DispatchPorts
   readonly #call: OutboundCall
@@ -68,6 +74,7 @@ class LongCall implements Begun, Exchange {
     this.#exchange = exchange
     this.#questions = new TaskQuestions(ports)
     if (task !== undefined) {
+      this.task = task
       this.#keeping = Promise.resolve(task)
       this.#isKept = true
       this.#questions.begin(task.id)
@@ -104,11 +111,13 @@ class LongCall implements Begun, Exchange {
     return this.#exchange.emit(event)
   }
 
-  ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
+  async ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
     const { ask } = this.#exchange
+    // Its caller may be about to be told the task's id, and is asked nothing else then.
+    if (!this.#isKept && this.#keeping !== undefined) await this.#keeping.catch(() => undefined)
     if (this.#isKept) return this.#questions.ask(question, withdrawn)
     if (ask !== undefined) return ask.call(this.#exchange, question, withdrawn)
-    return Promise.resolve({ key: question.key, action: 'decline', unasked: 'caller' })
+    return { key: question.key, action: 'decline', unasked: 'caller' }
   }
 
   keep(): Promise<TaskRecord | undefined> {
@@ -151,7 +160,9 @@ class LongCall implements Begun, Exchange {
     let passed = first
     let outcome = await send(ports, call, passed, this)
     for (let round = 1; ; round += 1) {
-      const kept = await this.#keeping?.catch(() => undefined)
+      // At once, so that no row is made between this look and the end.
+      if (this.#keeping === undefined) return this.#endPlain(call, passed, outcome)
+      const kept = await this.#keeping.catch(() => undefined)
       if (kept === undefined) return this.#endPlain(call, passed, outcome)
       if (!isRound(outcome)) return this.#endTask(call, passed, outcome)
       if (round > MOST_ROUNDS) {
@@ -164,7 +175,9 @@ class LongCall implements Begun, Exchange {
       const { approvalId } = passed
       const going = { callId: call.callId, handle, answers }
       const continuation = approvalId === undefined ? going : { ...going, approvalId }
-      call = { ...admit(ports, { ...this.#call, continuation }) }
+      // The key is the first send's: under it this would be that one again.
+      const { idempotency: _idempotency, ...same } = this.#call
+      call = admit(ports, { ...same, continuation })
       const opened = await openCall(ports, call, undefined, this)
       if ('refused' in opened) return this.#endTask(call, passed, opened.refused, true)
       passed = opened
