@@ -63,8 +63,9 @@ function statusOfAgent(task: TaskRecord): TaskStatus {
 
 /** Nobody knows, and it may still come to light. */
 function isLookedFor({ handle, cursor, because }: TaskRecord): boolean {
+  if (cursor === SEARCHED) return false
   if (handle !== undefined && handle.kind !== 'mcp_state') return true
-  return cursor !== SEARCHED && because !== 'cancel_unconfirmed' && because !== 'process_died'
+  return because !== 'cancel_unconfirmed' && because !== 'process_died'
 }
 
 /** The members of `Task`. */
