@@ -37,6 +37,8 @@ test.each([
   [{ tasks: [{ state: 'input_required', handle: HANDLE }] }, 'tasks'],
   [{ tasks: [{ state: 'unknown' }] }, 'tasks'],
   [{ tasks: [{ state: 'unknown', cursor: SEARCHED }] }, undefined],
+  // Its server forgot it.
+  [{ tasks: [{ state: 'unknown', handle: HANDLE, cursor: SEARCHED }] }, undefined],
   [{ tasks: [{ state: 'completed', verdict: { state: 'pending' } }] }, 'tasks'],
   [{ tasks: [{ state: 'completed' }, { state: 'failed' }] }, undefined],
   // Served as a task to a caller of ours: whoever runs it counts as an act.

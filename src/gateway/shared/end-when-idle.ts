@@ -59,7 +59,7 @@ export function endWhenIdle(
 function isFollowed({ state, handle, cursor, verdict }: TaskRecord): boolean {
   if (verdict.state === 'pending') return true
   if (isTerminal(state)) return false
-  const goesOnElsewhere = handle !== undefined && handle.kind !== 'mcp_state'
-  if (state !== 'unknown' || handle !== undefined) return goesOnElsewhere
-  return cursor !== SEARCHED
+  if (state === 'unknown' && (handle === undefined || cursor === SEARCHED))
+    return cursor !== SEARCHED
+  return handle !== undefined && handle.kind !== 'mcp_state'
 }
