@@ -32,8 +32,8 @@ import type { TaskRecord } from './words/task.ts'
 /** Work of this process behind a task. */
 export interface Running {
   stop(why: StopReason): void
-  /** Takes answers to what it asks, by the keys in its task; others are left. Absent: it asks nothing here. */
-  answer?(answers: readonly Answer[]): void
+  /** Takes answers to what it asks, by the keys in its task; others are left. Its row tells when it resolves. Absent: it asks nothing here. */
+  answer?(answers: readonly Answer[]): Promise<void>
   /** Settles when it has ended and that is on record. Absent where a door waits for it. */
   readonly ended?: Promise<unknown>
 }
@@ -95,7 +95,8 @@ export function admit(ports: DispatchPorts, call: NewCall): OutboundCall {
   return { ...call, callId: ports.ids.call(), openedAt: ports.clock.now() }
 }
 
-async function delegatedEarlier(
+/** What was made of the same message before. */
+export async function delegatedEarlier(
   ports: DispatchPorts,
   { principal }: OutboundCall,
   { callId, taskId }: Earlier,

@@ -6,7 +6,7 @@
  */
 import type { DispatchPorts, Running } from './dispatch.ts'
 import { judgeTask } from './judge-task.ts'
-import type { TaskDesk } from './ports/doors.ts'
+import type { AnsweredBy, TaskDesk } from './ports/doors.ts'
 import type { Judge } from './ports/judge.ts'
 import type { Claimed, Fence } from './ports/tasks.ts'
 import type { CancelReport, Exchange, Work } from './ports/upstream.ts'
@@ -141,12 +141,12 @@ async function answerTask(
   ports: ResumePorts,
   task: TaskRecord,
   answers: readonly Answer[],
-  by: Parameters<TaskDesk['answer']>[2],
+  by: AnsweredBy,
   exchange: Exchange,
 ): Promise<Answered> {
   const running = ports.running.get(task.id)
   if (running?.answer !== undefined) return answerRunning(ports, running, task, answers, by)
-  const refusal = notAnswerable(task)
+  const refusal = notAnswerable(task, by)
   const route = await ports.routeOf(task)
   const upstream = ports.upstreamOf(task.peer)
   if (
@@ -182,12 +182,12 @@ async function answerRunning(
   running: Running,
   task: TaskRecord,
   answers: readonly Answer[],
-  by: Parameters<TaskDesk['answer']>[2],
+  by: AnsweredBy,
 ): Promise<Answered> {
   const { callId } = task
-  const refusal = notAnswerable(task)
+  const refusal = notAnswerable(task, by)
   if (refusal !== undefined) return { callId, task, outcome: refusal }
-  running.answer?.(answers)
+  await running.answer?.(answers)
   const handle = { peer: task.peer, kind: 'mcp_state', sealed: '' } as const
   const now = (await ports.tasks.load(task.id, by.principal)) ?? task
   return { callId, task: now, outcome: { state: 'working', handle } }
@@ -256,7 +256,7 @@ function sayOfAnswer(outcome: Outcome): Outcome {
   }
 }
 
-function notAnswerable(task: TaskRecord): Outcome | undefined {
+function notAnswerable(task: TaskRecord, by: AnsweredBy): Outcome | undefined {
   if (isTerminal(task.state)) {
     return refused(
       'validation',
@@ -264,11 +264,11 @@ function notAnswerable(task: TaskRecord): Outcome | undefined {
       `task ${task.id} is ${task.state} and takes no answer; a change is a new delegation in the same context`,
     )
   }
-  if (task.servedAs !== undefined) {
+  if (task.servedAs !== by.servedAs) {
     return refused(
       'validation',
       'unsupported',
-      `task ${task.id} is a call that came by /a2a/${task.servedAs}: whoever sent it answers there, nobody else`,
+      `task ${task.id} is a call that came by /a2a/${task.servedAs ?? ''}: whoever sent it answers there, nobody else`,
     )
   }
   if (task.state === 'input_required' || task.state === 'auth_required') return undefined
@@ -301,7 +301,7 @@ function answerCall(
   task: TaskRecord,
   route: Route,
   answers: readonly Answer[],
-  by: Parameters<TaskDesk['answer']>[2],
+  by: AnsweredBy,
 ): OutboundCall {
   const handle = task.handle
   if (handle === undefined) throw new Error(`task ${task.id} has no handle`)

@@ -67,8 +67,10 @@ export class TaskQuestions {
     return Promise.all(questions.map((question) => this.ask(question, withdrawn)))
   }
 
-  answer(answers: readonly Answer[]): void {
+  /** Resolves when the row does not ask it any more. */
+  answer(answers: readonly Answer[]): Promise<void> {
     for (const answer of answers) this.#waiting.get(answer.key)?.answer(answer)
+    return this.#writing
   }
 
   /** Nothing is asked any more; what waits is canceled. */

@@ -31,14 +31,14 @@ export interface Delegated {
 
 export type Delegate = (call: NewCall, exchange: Exchange) => Promise<Delegated>
 
-/** A call under way that may become a task before it ends. */
-export interface Begun {
-  readonly callId: string
-  /** How it ended for its caller: with `task` when it became one, by `keep` or by its peer. */
-  readonly reply: Promise<Dispatched>
+/**
+ * A call under way that may become a task before it ends; `task` is there from the first when it was begun as one
+ * (`NewCall.asTask`). `reply` tells how it ended for its caller: with `task` when it became one, by `keep` or by its peer.
+ */
+export interface Begun extends Delegated {
   /**
-   * Makes it a task of its caller's, or says which it is since it was begun (`NewCall.asTask`); from then on its questions stand on that task, and only the task's own cancel, the
-   * exchange and the end of this process stop it. Durable when it resolves.
+   * Makes it a task of its caller's, or says which it is since it was begun; from then on its questions stand on that task, and
+   * only the task's own cancel, the exchange and the end of this process stop it. Durable when it resolves.
    *
    * @returns undefined when it ended first: see `reply`.
    * @throws ComityError when the record takes no task; the call goes on as before.
@@ -48,6 +48,15 @@ export interface Begun {
 
 /** Resolves when the call is on record, or refused: then `reply` is that refusal. */
 export type Begin = (call: NewCall, exchange: Exchange) => Promise<Begun>
+
+/** Who answers a task, and by which way. */
+export interface AnsweredBy {
+  readonly principal: Principal
+  readonly door: string
+  readonly deadlineAt: number
+  /** The published agent whose task it is: nobody answers such a task by another way. */
+  readonly servedAs?: string
+}
 
 /** Old work, for doors. Another principal's task is not found, like one that never was. */
 export interface TaskDesk {
@@ -62,7 +71,7 @@ export interface TaskDesk {
   answer(
     taskId: string,
     answers: readonly Answer[],
-    by: { readonly principal: Principal; readonly door: string; readonly deadlineAt: number },
+    by: AnsweredBy,
     exchange: Exchange,
   ): Promise<
     { readonly callId: string; readonly outcome: Outcome; readonly task: TaskRecord } | undefined
