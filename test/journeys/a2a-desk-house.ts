@@ -15,7 +15,8 @@ import { onTestFinished } from 'vitest'
 import { createA2aDoor, type A2aDoorOptions } from '../../src/a2a/downstream/server.ts'
 import { jsonTextOf, nativeOf } from '../../src/bridge/native-text.ts'
 import { translator } from '../../src/bridge/translator.ts'
-import { createDispatch, type DispatchPorts } from '../../src/core/dispatch.ts'
+import type { DispatchPorts } from '../../src/core/dispatch.ts'
+import { createBegin } from '../../src/core/long-call.ts'
 import type { Upstream } from '../../src/core/ports/upstream.ts'
 import { createResume } from '../../src/core/resume.ts'
 import type { OutboundCall } from '../../src/core/words/call.ts'
@@ -87,7 +88,7 @@ export async function openDeskHouse(options: Partial<A2aDoorOptions> = {}): Prom
           isVisible(principal, route) ? { route, inputSchema: SCHEMA } : undefined,
         )
       },
-      delegate: core.delegate,
+      begin: core.begin,
       tasks: store.tasks,
       desk: core.resume,
     },
@@ -204,7 +205,7 @@ function createCore(store: Store, upstream: Upstream) {
       throw new Error(what, { cause: error })
     },
   }
-  const { delegate } = createDispatch(ports)
+  const begin = createBegin(ports)
   const resume = createResume({
     ...ports,
     judge: { judge: () => Promise.resolve({ reasons: [], checks: [] }) },
@@ -212,7 +213,7 @@ function createCore(store: Store, upstream: Upstream) {
     deadline: (afterMs) => AbortSignal.timeout(afterMs),
     jsonText: jsonTextOf,
   })
-  return { delegate, resume }
+  return { begin, resume }
 }
 
 function createPeer() {

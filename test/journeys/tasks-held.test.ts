@@ -3,11 +3,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { Role, TaskState, type Task } from '@a2a-js/sdk'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveHttp } from '../../src/testkit/conforming-peer/http.ts'
-import { clientOf } from './a2a-desk-house.ts'
-import { createHome, startUp, until } from './comity-process.fixture.ts'
+import { createHome, startUp } from './comity-process.fixture.ts'
 
 // Real processes, each started anew.
 vi.setConfig({ testTimeout: 60_000 })
@@ -19,14 +17,11 @@ async function house() {
     mcpServers: { peer: { url: peer.url } },
     store: 'sqlite:./comity.db',
     policy: { rules: [{ match: ['*/*'], effect: 'allow' }] },
-    publish: {
-      desk: { description: 'Computes', skills: { compute: { route: 'peer/slow_compute' } } },
-    },
   })
   onTestFinished(home.remove)
   const up = await startUp(home)
   onTestFinished(async () => void (await up.stop()))
-  return { home, up }
+  return { up }
 }
 
 async function session(url: string, capabilities: object): Promise<Client> {
@@ -70,53 +65,4 @@ test('who cannot be asked is given the handle, and answers by it', async () => {
   expect(declined).toMatchObject({ content: [{ text: 'nothing was deleted' }] })
   const none = await client.callTool({ name: 'task_status', arguments: { taskId: 't-none' } })
   expect(none).toMatchObject({ isError: true })
-})
-
-test('a published skill whose tool is a task is a task of A2A, over kill -9 too', async () => {
-  const { home, up } = await house()
-  const client = await clientOf(up.url, 'desk')
-  const sent = await client.sendMessage({
-    tenant: '',
-    message: {
-      messageId: 'm-1',
-      contextId: '',
-      taskId: '',
-      role: Role.ROLE_USER,
-      parts: [
-        {
-          content: {
-            $case: 'data',
-            value: { skill: 'compute', arguments: { seconds: 3, label: 'y' } },
-          },
-          metadata: undefined,
-          filename: '',
-          mediaType: 'application/json',
-        },
-      ],
-      metadata: undefined,
-      extensions: [],
-      referenceTaskIds: [],
-    },
-    configuration: {
-      returnImmediately: true,
-      acceptedOutputModes: [],
-      taskPushNotificationConfig: undefined,
-    },
-    metadata: undefined,
-  } as never)
-  const { id } = sent as Task
-  // Before the server's task is known here there is nothing to follow: that would be unknown, and rightly.
-  await until('its server is at work', async () => {
-    const { status } = await client.getTask({ tenant: '', id } as never)
-    return status?.state === TaskState.TASK_STATE_WORKING ? id : undefined
-  })
-  await up.stop('SIGKILL')
-  const again = await startUp(home)
-  onTestFinished(async () => void (await again.stop()))
-  const later = await clientOf(again.url, 'desk')
-  const done = await until('it is done', async () => {
-    const task = await later.getTask({ tenant: '', id } as never)
-    return task.status?.state === TaskState.TASK_STATE_COMPLETED ? task : undefined
-  })
-  expect(JSON.stringify(done.artifacts)).toContain('computed y in 3 s')
 })

@@ -2,7 +2,7 @@
  * What the A2A door is made from: the core ports behind it and the options of whoever opens it. The one place of defaults.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Delegate, TaskDesk } from '../../core/ports/doors.ts'
+import type { Begin, TaskDesk } from '../../core/ports/doors.ts'
 import type { Clock } from '../../core/ports/world.ts'
 import type { Artifact } from '../../core/words/artifact.ts'
 import type { Principal } from '../../core/words/principal.ts'
@@ -40,7 +40,7 @@ export interface A2aDoorPorts {
   readonly agents: readonly PublishedAgent[]
   /** By the names of agent and skill. Undefined for hidden, withdrawn and unreachable alike. */
   route(agent: string, skillId: string, principal: Principal): Promise<SkillRoute | undefined>
-  readonly delegate: Delegate
+  readonly begin: Begin
   readonly tasks: {
     load(id: string, principal: Principal): Promise<TaskRecord | undefined>
     artifacts(id: string): Promise<readonly Artifact[]>

@@ -37,9 +37,9 @@ const MAX_REQUEST_ID = 200
 
 /** Places the call. @returns where its task stands: refused, or placed with its work under way. */
 export async function placeCall(desk: A2aDesk, order: Order): Promise<Stand> {
-  const { exchange, stop, gone, close } = openExchange(desk)
+  const { exchange, stop, gone, close } = openExchange(desk, desk.limits.taskMs)
   const { callId, task, reply, earlier } = await desk.ports
-    .delegate(callOf(desk, order), exchange)
+    .begin(callOf(desk, order), exchange)
     .catch((fault: unknown) => {
       close()
       throw fault
@@ -73,7 +73,7 @@ export async function placeCall(desk: A2aDesk, order: Order): Promise<Stand> {
 }
 
 /** Of a message that made its task before this process, or before it was forgotten here: the row alone tells of it. */
-const ELSEWHERE: Work = {
+export const ELSEWHERE: Work = {
   running: () => false,
   done: Promise.resolve(),
   dispatched: () => undefined,
@@ -112,7 +112,11 @@ function jsonText(text: string): JsonText {
   }
 }
 
-function openExchange(desk: A2aDesk): {
+/** What goes on is not tied to its caller's connection. @param forMs how long at most. */
+export function openExchange(
+  desk: A2aDesk,
+  forMs: number,
+): {
   readonly exchange: Exchange
   readonly stop: (why: StopReason) => void
   readonly gone: () => void
@@ -126,7 +130,7 @@ function openExchange(desk: A2aDesk): {
     stopping.abort()
   }
   const shutDown = (): void => stop('shutdown')
-  const timer = setTimeout(stop, desk.limits.taskMs, 'deadline')
+  const timer = setTimeout(stop, forMs, 'deadline')
   desk.closing.addEventListener('abort', shutDown)
   if (desk.closing.aborted) shutDown()
   return {
@@ -137,8 +141,8 @@ function openExchange(desk: A2aDesk): {
       onGone: (listener) => void listeners.push(listener),
       // Streaming is not declared: progress has nowhere to go.
       emit: () => undefined,
-      // A server's own task is followed on this one's row.
-      can: { ...CANNOT_BE_ASKED, tasks: 'held' },
+      // What is asked stands on the task's row, and a server's own task is followed on it.
+      can: { ...CANNOT_BE_ASKED, form: true, tasks: 'held' },
     },
     stop,
     gone: () => {

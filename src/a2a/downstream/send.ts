@@ -6,18 +6,18 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Outcome } from '../../core/words/outcome.ts'
-import { isTerminal } from '../../core/words/task.ts'
 import { parseWire, type Violation } from '../wire/codec.ts'
 import type { Message, SendMessageRequest } from '../wire/messages.ts'
 import { spanAt } from '../wire/span.ts'
-import { paramsFault, protocolFault, rpcFault, type RpcFault, taskNotFound } from './errors.ts'
-import type { Begun, HeldTask, Stand } from './memory.ts'
+import { answerTask } from './answer-task.ts'
+import { paramsFault, protocolFault, rpcFault, type RpcFault } from './errors.ts'
+import type { Begun, HeldTask, Stand, Work } from './memory.ts'
 import type { A2aDesk } from './options.ts'
 import { placeCall } from './place-call.ts'
 import type { RpcAnswer } from './rpc.ts'
 import { chooseSkill, type SkillOffer } from './skills.ts'
 import { scanStrictly } from './strict-json.ts'
-import { encodeHeldTask, loadRow } from './tasks.ts'
+import { encodeHeldTask } from './tasks.ts'
 import type { Visit } from './visit.ts'
 
 const MAX_ID = 512
@@ -107,7 +107,7 @@ async function begin(desk: A2aDesk, visit: Visit, message: Message, text: string
   return { kind: 'held', task }
 }
 
-/** A message to a task that exists: only one that asks for a skill takes it. */
+/** A message to a task that exists: it chooses the skill, or answers what the call behind it asks. */
 async function goOn(
   desk: A2aDesk,
   visit: Visit,
@@ -115,14 +115,21 @@ async function goOn(
   text: string,
   taskId: string,
 ): Promise<Begun> {
-  const held = desk.memories.of(visit.principal).task(visit.agent.name, taskId)
-  if (held === undefined) return refuseRow(desk, visit, taskId)
+  const memory = desk.memories.of(visit.principal)
+  const held = memory.task(visit.agent.name, taskId)
+  if (held === undefined || held.stand.kind === 'placed') {
+    const rowId = held?.stand.kind === 'placed' ? held.stand.task.id : taskId
+    const answered = await answerTask(desk, visit, message, rowId, held)
+    if ('kind' in answered) return answered
+    const task = { ...answered, message: kept(text) }
+    memory.keep(task)
+    return { kind: 'held', task }
+  }
   if (message.contextId && message.contextId !== held.contextId) {
     return paramsFault([{ path: 'message.contextId', message: 'not the context of this task' }])
   }
   const asking = held.stand
   if (asking.kind !== 'asking') {
-    if (asking.kind === 'placed') return refuseRow(desk, visit, asking.task.id)
     return protocolFault(
       'UNSUPPORTED_OPERATION',
       'the task takes no further message; send a new one without taskId',
@@ -141,15 +148,6 @@ async function goOn(
   held.message = kept(text)
   held.since = nowOf(desk)
   return { kind: 'held', task: held }
-}
-
-async function refuseRow(desk: A2aDesk, visit: Visit, taskId: string): Promise<RpcFault> {
-  const record = await loadRow(desk, visit, taskId)
-  if (record === undefined) return taskNotFound()
-  const words = isTerminal(record.state)
-    ? 'the task has ended; send a new message without taskId, in the same contextId'
-    : 'the task takes no further message'
-  return protocolFault('UNSUPPORTED_OPERATION', words)
 }
 
 async function standOf(
@@ -229,10 +227,10 @@ async function waitFor(desk: A2aDesk, visit: Visit, held: HeldTask): Promise<voi
   const signal = AbortSignal.any([visit.gone, patience.signal])
   try {
     // When this process ends, the work does, and says how.
-    await untilAborted(work.done, signal)
+    await untilAborted(endedOrAsking(desk, visit, task.id, work, signal), signal)
     // The caller may come again by messageId; without it, an equal act is this one's twin.
     if (visit.gone.aborted && work.running()) work.callerGone()
-    const told = work.dispatched()?.task ?? (await desk.ports.tasks.load(task.id, visit.principal))
+    const told = (await desk.ports.tasks.load(task.id, visit.principal)) ?? work.dispatched()?.task
     const goesOn = told?.state === 'working' || told?.state === 'submitted'
     if (goesOn && !signal.aborted) {
       const ending = AbortSignal.any([signal, desk.closing])
@@ -241,6 +239,29 @@ async function waitFor(desk: A2aDesk, visit: Visit, held: HeldTask): Promise<voi
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Resolves when the work has ended, or its call asks something. */
+async function endedOrAsking(
+  desk: A2aDesk,
+  { principal }: Visit,
+  taskId: string,
+  { running, done }: Work,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!running()) return done
+  const over = new AbortController()
+  const asking = desk.ports.desk
+    .wait(taskId, principal, AbortSignal.any([signal, over.signal]))
+    .then(
+      (row) => (row === undefined || row.questions.length === 0 ? done : undefined),
+      (fault: unknown) => {
+        desk.report(fault)
+        return done
+      },
+    )
+  await Promise.race([done, asking])
+  over.abort()
 }
 
 async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {

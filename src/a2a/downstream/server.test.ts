@@ -25,7 +25,7 @@ async function open(limits: Partial<A2aLimits> = {}) {
       { name: 'small', description: 'small', version: '1', skills: [] },
     ],
     route: never,
-    delegate: never,
+    begin: never,
     tasks: { load: never, artifacts: never },
     desk: { load: never, list: never, answer: never, cancel: never, wait: never, watch: never },
   }

@@ -13,6 +13,7 @@ import type { Artifact as WireArtifact, Message, Part, Task } from '../wire/mess
 import type { TaskStateName } from '../wire/rev-1-0.ts'
 import type { Dispatched } from '../../core/ports/doors.ts'
 import type { HeldTask, Stand } from './memory.ts'
+import { askingParts } from './questions.ts'
 import { sayOffers } from './skills.ts'
 import { metaOf, OUTCOME_META, type OutcomeMeta, rowMeta, sayOutcome, sayRow } from './words.ts'
 
@@ -47,11 +48,14 @@ export function encodeRow(
   // Known facts count only as long as the row still says the same; later news of the task is the row's.
   const outcome = dispatched?.task?.state === record.state ? dispatched : undefined
   const words = outcome === undefined ? sayRow(record) : sayOutcome(outcome.outcome, outcome.callId)
+  const said = words === undefined ? [] : [{ text: words }]
+  const isAsking = record.state === 'input_required' && record.questions.length > 0
   const raw = createRaw()
   return encodeTask(raw, reference, {
     state: STATES[record.state],
     at: record.updatedAt,
-    parts: words === undefined ? [] : [{ text: words }],
+    parts: isAsking ? askingParts(record.questions) : said,
+    ...(isAsking ? { asks: `:${record.questions.map(({ key }) => key).join(',')}` } : {}),
     meta: outcome === undefined ? rowMeta(record) : metaOf(outcome, record.id),
     artifacts: artifacts.map((artifact) => artifactOf(artifact, raw)),
   })
@@ -72,6 +76,8 @@ interface Shown {
   readonly parts: readonly Part[]
   readonly meta?: OutcomeMeta
   readonly artifacts?: readonly WireArtifact[]
+  /** Which questions these parts ask. */
+  readonly asks?: string
 }
 
 function shownOf(stand: Exclude<Stand, { kind: 'placed' }>): Omit<Shown, 'at'> {
@@ -112,8 +118,8 @@ function shownOf(stand: Exclude<Stand, { kind: 'placed' }>): Omit<Shown, 'at'> {
 
 function encodeTask(raw: Raw, { id, contextId, message }: Reference, shown: Shown): string {
   const said: Message = {
-    // Reading a task again gives the same message: its id follows from the task and its state.
-    messageId: `${id}:${shown.state}`,
+    // Reading a task again gives the same message: its id follows from the task, its state and what is asked.
+    messageId: `${id}:${shown.state}${shown.asks ?? ''}`,
     role: 'ROLE_AGENT',
     taskId: id,
     ...(contextId === undefined ? {} : { contextId }),

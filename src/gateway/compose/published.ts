@@ -6,7 +6,7 @@ export function publishedPorts({
   config,
   catalogue,
   policy,
-  delegate,
+  begin,
   resume,
   store,
   version,
@@ -27,7 +27,7 @@ export function publishedPorts({
           : undefined
       return { route: row.route, ...(inputSchema === undefined ? {} : { inputSchema }) }
     },
-    delegate,
+    begin,
     desk: resume,
     tasks: store.tasks,
   }
