@@ -24,11 +24,11 @@ test(
     const doors = await runDoors()
     const peers = await runPeers()
     const pairs = await runPairs()
-    const { call, elicitation, cancel, deny } = pairs
-    const all = [...doors, ...peers, ...call, ...elicitation, ...cancel, ...deny]
+    const { call, elicitation, cancel, task, deny } = pairs
+    const all = [...doors, ...peers, ...call, ...elicitation, ...cancel, ...task, ...deny]
     expect(faultsOf(all)).toEqual([])
     expect(all).toHaveLength(
-      17 * (CALLERS.length + PEERS.length) + 4 * CALLERS.length * PEERS.length,
+      17 * (CALLERS.length + PEERS.length) + 5 * CALLERS.length * PEERS.length,
     )
     expect(readFileSync(GUIDE, 'utf8')).toContain(sayGuide({ doors, peers, pairs }))
   },

@@ -12,6 +12,7 @@ const PAIRS = {
   call: 'A call',
   elicitation: 'A question to the user (a form), asked by the peer while its tool runs',
   cancel: 'A cancellation, seen by the peer',
+  task: 'Long work, as its caller can bear it: a task of the caller’s revision, or a call that is waited for',
   deny: 'The rules decide the same',
 } as const satisfies Record<keyof PairTables, string>
 

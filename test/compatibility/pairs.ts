@@ -1,6 +1,6 @@
 /**
- * Every caller against every peer, through a whole gateway with its store: a call, a question, a cancellation, a refusal
- * by the rules.
+ * Every caller against every peer, through a whole gateway with its store: a call, a question, a cancellation, long work, a
+ * refusal by the rules.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { serveGateway } from '../../src/gateway/http.ts'
 import { serveHostOverStdio } from '../../src/gateway/serve-stdio.ts'
 import { createHttpWire } from './caller-http.ts'
 import { createLineWire } from './caller-lines.ts'
-import { openCaller, type Caller, type Message } from './caller.ts'
+import { CAN, openCaller, type Caller, type Message } from './caller.ts'
 import {
   expectText,
   expectThat,
@@ -23,14 +23,17 @@ import {
   type Cell,
   type Finding,
 } from './cells.ts'
+import { CAN_TASKS } from './door-tasks.ts'
+import { checkPairTask } from './pair-tasks.ts'
 import type { Json } from './peer.ts'
 import { servePeer, type ServedPeer } from './peer-http.ts'
-import { CALLERS, hasQuestion, nameOf, PEERS, type End } from './revisions.ts'
+import { CALLERS, hasQuestion, isModern, nameOf, PEERS, type End } from './revisions.ts'
 
 export interface PairTables {
   readonly call: readonly Cell[]
   readonly elicitation: readonly Cell[]
   readonly cancel: readonly Cell[]
+  readonly task: readonly Cell[]
   readonly deny: readonly Cell[]
 }
 
@@ -47,7 +50,8 @@ export async function runPairs(callers: readonly End[] = CALLERS): Promise<PairT
     )
     const file = join(folder, 'comity.yaml')
     const policy = { rules: [{ match: '*/broken', effect: 'deny' }] }
-    writeFileSync(file, JSON.stringify({ mcpServers, policy, store: 'sqlite:./comity.db' }))
+    const tasks = { after: '100ms' }
+    writeFileSync(file, JSON.stringify({ mcpServers, policy, tasks, store: 'sqlite:./comity.db' }))
     const host = await openHost({
       config: loadConfig(file, process.env),
       peers: 'all',
@@ -57,7 +61,7 @@ export async function runPairs(callers: readonly End[] = CALLERS): Promise<PairT
     await until(() => host.isReady(), 'every peer is ready')
     const gateway = await serveGateway(host, { host: '127.0.0.1', port: 0 })
     closers.push(() => gateway.close())
-    const tables = { call: [], elicitation: [], cancel: [], deny: [] } satisfies Record<
+    const tables = { call: [], elicitation: [], cancel: [], task: [], deny: [] } satisfies Record<
       string,
       Cell[]
     >
@@ -91,6 +95,7 @@ async function runCaller(
   tables: Record<keyof PairTables, Cell[]>,
 ): Promise<void> {
   const caller = await openEnd(host, url, end)
+  const lasting = await openEnd(host, url, end, isModern(end.revision) ? CAN_TASKS : CAN)
   try {
     for (const peer of PEERS) {
       const row = `caller ${nameOf(end)}`
@@ -103,17 +108,29 @@ async function runCaller(
       tables.cancel.push(await findCell(row, column, () => checkCancel(caller, on, row)))
       tables.deny.push(await findCell(row, column, () => checkDeny(caller, on)))
     }
+    // All at once: each only waits.
+    const task = PEERS.map((peer) =>
+      findCell(`caller ${nameOf(end)}`, `peer ${nameOf(peer)}`, () =>
+        checkPairTask(lasting, `${peerName(peer)}_long`, peer),
+      ),
+    )
+    tables.task.push(...(await Promise.all(task)))
   } finally {
-    await caller.close()
+    await Promise.all([caller.close(), lasting.close()])
   }
 }
 
-async function openEnd(host: Host, url: string, { revision, transport }: End): Promise<Caller> {
-  if (transport !== 'stdio') return openCaller(revision, createHttpWire(`${url}/mcp`))
+async function openEnd(
+  host: Host,
+  url: string,
+  { revision, transport }: End,
+  can: Json = CAN,
+): Promise<Caller> {
+  if (transport !== 'stdio') return openCaller(revision, createHttpWire(`${url}/mcp`), can)
   const toHost = new PassThrough()
   const fromHost = new PassThrough()
   const door = serveHostOverStdio(host, toHost, fromHost)
-  const caller = await openCaller(revision, createLineWire(fromHost, toHost))
+  const caller = await openCaller(revision, createLineWire(fromHost, toHost), can)
   return {
     ...caller,
     close: async () => {
