@@ -241,3 +241,28 @@ test('a peer has no place in comity’s own space: what it offers or links there
   catalogue.linked(LOCAL, 'b', ['comity://artifacts/t/x'])
   expect(await catalogue.resolve('resource', 'comity://artifacts/t/x', LOCAL)).toBeUndefined()
 })
+
+test('a list says when work may outlive a call, to whoever may know of such a peer, in a list of its own', async () => {
+  const FEATURES = {
+    completions: false,
+    subscribe: false,
+    logging: false,
+    extensions: {},
+  }
+  const peer = scriptedPeer('docs', { ...tools('docs', 'search'), features: FEATURES })
+  const catalogue = open([peer])
+  const before = await catalogue.list('tool', LOCAL)
+  expect(before.longWork).toBe(false)
+  const told: ListKind[] = []
+  catalogue.onChanged((kind) => void told.push(kind), LOCAL)
+  peer.offer({ ...tools('docs', 'search'), features: { ...FEATURES, tasks: true } })
+  await expect
+    .poll(async () => (await catalogue.list('tool', LOCAL)).longWork, { timeout: 5_000 })
+    .toBe(true)
+  const after = await catalogue.list('tool', LOCAL)
+  expect(told).toEqual(['tool'])
+  // What was written of the list before is not shown for this one.
+  expect(after.items).not.toBe(before.items)
+  const hidden = open([peer], { visible: () => false })
+  expect((await hidden.list('tool', LOCAL)).longWork).toBe(false)
+})

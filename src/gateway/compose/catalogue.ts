@@ -254,8 +254,12 @@ function makeShown(state: State, kind: ListKind, principal: Principal): Shown {
   const stale = known.flatMap(({ peer, storedAt, error }) =>
     storedAt === undefined || error !== undefined ? [] : [{ peer: peer.name, at: storedAt }],
   )
-  const longWork = known.some(({ listing }) => listing?.features?.tasks === true)
+  const longWork = hasLongWork(known)
   return { known, items, missing, allFailed, incomplete, stale, longWork }
+}
+
+function hasLongWork(slots: readonly Slot[]): boolean {
+  return slots.some(({ listing }) => listing?.features?.tasks === true)
 }
 
 function isShown({ ports, slots }: State, principal: Principal, route: Route): boolean {
@@ -279,7 +283,12 @@ function seenBy(state: State, kind: ListKind, principal: Principal): string {
   const shown = [...tableOf(state)[kind].values()].filter(
     ({ route }) => isShown(state, principal, route) && state.ports.pinState(route) !== 'changed',
   )
-  return JSON.stringify(shown.map(({ route }) => [route.exposed, route.peer, route.fingerprint]))
+  const names = shown.map(({ route }) => [route.exposed, route.peer, route.fingerprint])
+  if (kind !== 'tool') return JSON.stringify(names)
+  // Where work may outlive a call, its tools are listed.
+  const { ports, slots } = state
+  const known = slots.filter((slot) => knowsPeer(ports.policy, principal, slot))
+  return JSON.stringify([names, hasLongWork(known)])
 }
 
 function lookUp(

@@ -204,9 +204,9 @@ function saysTheSame(before: Slot, now: Slot): boolean {
 /** Everything that a list could show of it. */
 function textOf(listing: PeerListing | undefined): string {
   if (listing === undefined) return ''
-  const { capabilities, leftOut, instructions } = listing
+  const { capabilities, leftOut, instructions, features } = listing
   const shown = capabilities.map(({ kind, name, fingerprint }) => [kind, name, fingerprint])
-  return JSON.stringify([shown, leftOut, instructions])
+  return JSON.stringify([shown, leftOut, instructions, features?.tasks])
 }
 
 /** While the record takes nothing, reads go on: they are listed unseen. What has effects would be refused, and is left out. */
