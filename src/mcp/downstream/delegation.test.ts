@@ -1,6 +1,7 @@
 /** Agents as tools: waiting, handing out the task, answering, stopping, and who may see what. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { ListedItem } from '../../core/ports/catalogue.ts'
 import type { ArtifactRecord } from '../../core/words/artifact.ts'
 import { refused } from '../../core/words/outcome.ts'
 import type { Question } from '../../core/words/question.ts'
@@ -9,7 +10,16 @@ import { encodeJson } from '../wire/spans.ts'
 import type { DoorLimits } from './options.ts'
 import { createScriptedAgent, DELEGATE_TOOL, HANDLE } from './testing/scripted-agent.ts'
 import { createScriptedHouse } from './testing/scripted-house.ts'
-import { dig, eventsOf, modernMeta, openTestDoor, postModern, until } from './testing/test-door.ts'
+import {
+  dig,
+  eventsOf,
+  initialize,
+  modernMeta,
+  openTestDoor,
+  postModern,
+  readResponse,
+  until,
+} from './testing/test-door.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -69,6 +79,41 @@ describe('delegating', () => {
 
     expect(await names(url)).toEqual(['delegate_desk', 'task_status', 'task_answer', 'task_cancel'])
     expect(await names(bare.url)).toEqual(['delegate_desk'])
+  })
+
+  test('without agents they are listed to sessions where work may outlive a call; whoever holds a handle may ask', async () => {
+    const house = createScriptedHouse([])
+    let longWork = false
+    const items: readonly ListedItem[] = []
+    const catalogue = {
+      ...house.catalogue,
+      // The very items: a page that was written of them may not be shown again.
+      list: async (...asked: Parameters<typeof house.catalogue.list>) => ({
+        ...(await house.catalogue.list(...asked)),
+        items,
+        longWork,
+      }),
+    }
+    const agent = createScriptedAgent()
+    const delegation = { ...agent.delegation, isListed: () => false }
+    const { url, close } = await openTestDoor({ ...house, catalogue }, { delegation })
+    closers.push(close)
+    const { session, headers } = await initialize(url)
+    const listed = async (): Promise<unknown> => {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'mcp-session-id': session },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      })
+      return (dig((await readResponse(response)).body, 'result', 'tools') as unknown[]).length
+    }
+    expect(await listed()).toBe(0)
+    longWork = true
+    expect(await listed()).toBe(3)
+    expect(dig((await postModern(url, 'tools/list')).body, 'result', 'tools')).toEqual([])
+    const asked = { name: 'task_status', arguments: { taskId: 't-none' } }
+    const { body } = await postModern(url, 'tools/call', asked)
+    expect(dig(body, 'result', '_meta', 'comity/outcome', 'code')).toBe('not_found')
   })
 
   test('a direct message is the answer, and its context comes back', async () => {

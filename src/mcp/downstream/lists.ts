@@ -60,6 +60,7 @@ export async function listCapabilities(door: Door, visit: Visit, kind: ListKind)
     visit.headers !== undefined,
     visit.principal.id,
     start,
+    items.length,
   ])
   const { bytes, members, form } = keptPage(door, listing.items, key, write)
   return { kind: 'result', bytes, members, kept: form, ttlMs }
