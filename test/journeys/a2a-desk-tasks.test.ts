@@ -16,6 +16,7 @@ vi.setConfig({ testTimeout: 60_000 })
 
 const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
 const ASKING = join(import.meta.dirname, 'asking-peer.fixture.ts')
+const CORE_TASKS = join(import.meta.dirname, '../mcp/legacy-task-server.fixture.ts')
 
 async function house() {
   const peer = await serveHttp(0, 'modern')
@@ -24,6 +25,7 @@ async function house() {
     mcpServers: {
       peer: { url: peer.url },
       asking: { command: process.execPath, args: [ASKING] },
+      core: { command: process.execPath, args: [CORE_TASKS] },
     },
     store: 'sqlite:./comity.db',
     policy: { rules: [{ match: ['*/*'], effect: 'allow' }] },
@@ -36,6 +38,9 @@ async function house() {
           both: { route: 'peer/multi_input' },
           greet: { route: 'peer/test_input_required_result_elicitation' },
           language: { route: 'asking/ask_language' },
+          report: { route: 'core/report' },
+          chat: { route: 'core/chat' },
+          wait: { route: 'core/wait' },
         },
       },
     },
@@ -204,4 +209,21 @@ test('a plain call that asks, live or by rounds, asks its A2A caller too: in wor
     .catch(() => undefined)
   // Its server was told and does not confirm: it may have run, which is indeterminate here.
   expect((await look(client, dropped.id)).status?.state).toBe(TaskState.TASK_STATE_UNSPECIFIED)
+})
+
+test('a skill whose tool demands a task of 2025-11-25 is one of A2A like any other', async () => {
+  const { start } = await house()
+  const up = await start()
+  const client = await clientOf(up.url, 'desk')
+  const done = await send(client, { skill: 'report', arguments: { text: 'figures' } })
+  expect(done.status?.state).toBe(TASK_STATE_COMPLETED)
+  expect(JSON.stringify(done.artifacts)).toContain('figures')
+  const asked = await send(client, { skill: 'chat', arguments: {} })
+  expect(asked.status?.state).toBe(TASK_STATE_INPUT_REQUIRED)
+  const said = await send(client, 'nynorsk', { taskId: asked.id })
+  expect(JSON.stringify(said.artifacts)).toContain('nynorsk')
+  const { id } = await send(client, { skill: 'wait', arguments: {} }, { wait: false })
+  await untilState(client, id, TASK_STATE_WORKING)
+  const canceled = await client.cancelTask({ tenant: '', id, metadata: undefined })
+  expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
 })
