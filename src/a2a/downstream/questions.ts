@@ -15,6 +15,9 @@ import { paramsFault, type RpcFault } from './errors.ts'
 const ACTIONS = ['accept', 'decline', 'cancel'] as const
 type Action = (typeof ACTIONS)[number]
 
+/** Faults that are told of one message. */
+const MAX_VIOLATIONS = 20
+
 const HOW =
   'Answer with a message that has this task’s id: a data part {"answers": {"<key>": {"action": "accept", "content": {…}}}}; "decline" is an action too.'
 
@@ -87,7 +90,7 @@ function readKeyed(
     if (typeof answer === 'string') violations.push({ path: at, message: answer })
     else answers.push(answer)
   }
-  if (violations.length > 0) return paramsFault(violations)
+  if (violations.length > 0) return paramsFault(violations.slice(0, MAX_VIOLATIONS))
   return answers.length === 0 ? fault(path, 'answers nothing') : { answers }
 }
 
